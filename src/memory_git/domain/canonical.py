@@ -1,0 +1,130 @@
+"""Canonical JSON (RFC 8785) and the digests over it.
+
+1. Only I-JSON is taken (RFC 7493): no lone surrogates, no NaN or infinity, no duplicate keys, integers within 2^53-1.
+2. What was hashed is stored and hashed again; nothing is serialised anew to be verified.
+3. orjson writes the same bytes as RFC 8785 when keys are ASCII and no float is inside; else `rfc8785` writes.
+   A property test holds the two against each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+import orjson
+import rfc8785
+
+from memory_git.domain.errors import Invalid
+
+MAX_INTEGER = 2**53 - 1
+MAX_DEPTH = 64
+_OPTIONS = orjson.OPT_SORT_KEYS | orjson.OPT_STRICT_INTEGER
+
+
+def canonical_bytes(value: Any) -> bytes:
+    """Gives the RFC 8785 bytes of a JSON value.
+
+    >>> canonical_bytes({"b": 1.0, "a": "é"})
+    b'{"a":"\\xc3\\xa9","b":1}'
+
+    Raises Invalid `not_i_json` for what I-JSON excludes.
+    """
+    try:
+        if _is_plain(value, MAX_DEPTH):
+            return orjson.dumps(value, option=_OPTIONS)
+        return rfc8785.dumps(value)
+    except (orjson.JSONEncodeError, rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
+        raise Invalid("not_i_json", "the value is outside I-JSON (RFC 7493)") from error
+
+
+def digest(value: Any) -> str:
+    """Gives SHA-256 of the canonical bytes, as 64 lower-case hex digits."""
+    return hashlib.sha256(canonical_bytes(value)).hexdigest()
+
+
+def sha256_hex(content: bytes) -> str:
+    """Gives SHA-256 of bytes, as 64 lower-case hex digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def decode(text: bytes | str) -> Any:
+    """Reads one JSON text strictly: UTF-8, no duplicate keys, no NaN, no lone surrogates, integers within 2^53-1.
+
+    Raises Invalid `bad_json`, whose message names the rule but never the text.
+    """
+    try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer, parse_float=_number
+        )
+        _refuse_surrogates(value, MAX_DEPTH)
+    except UnicodeDecodeError as error:
+        raise Invalid("bad_json", "the text is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise Invalid("bad_json", f"not JSON: {error.msg} at character {error.pos}") from None
+    except RecursionError as error:
+        raise Invalid("bad_json", f"nested deeper than {MAX_DEPTH}") from error
+    return value
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Decides whether orjson writes this value as RFC 8785 does."""
+    if depth < 0:
+        raise Invalid("not_i_json", f"nested deeper than {MAX_DEPTH}")
+    if isinstance(value, dict):
+        return all(
+            isinstance(key, str) and key.isascii() and _is_plain(item, depth - 1) for key, item in value.items()
+        )
+    if isinstance(value, list | tuple):
+        return all([_is_plain(item, depth - 1) for item in value])
+    return not isinstance(value, float)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise Invalid("bad_json", "an object has the same key twice")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise Invalid("bad_json", f"{name} is not JSON")
+
+
+def _integer(text: str) -> int | float:
+    if len(text) > 17 or abs(int(text)) > MAX_INTEGER:
+        raise Invalid("bad_json", "an integer is beyond 2^53-1")
+    return int(text)
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise Invalid("bad_json", "a number is beyond the range of a double")
+    return number
+
+
+def _refuse_surrogates(value: Any, depth: int) -> None:
+    if depth < 0:
+        raise Invalid("bad_json", f"nested deeper than {MAX_DEPTH}")
+    if isinstance(value, str):
+        if not value.isascii() and not _encodable(value):
+            raise Invalid("bad_json", "a string holds a lone surrogate")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_surrogates(key, depth)
+            _refuse_surrogates(item, depth - 1)
+    elif isinstance(value, list):
+        for item in value:
+            _refuse_surrogates(item, depth - 1)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
