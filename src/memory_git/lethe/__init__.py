@@ -1,0 +1,1 @@
+"""The store: changesets, refs, states, conflicts, manifests, protected merges. Integrity, no users."""
