@@ -1,0 +1,69 @@
+# Needs only Python 3.11+, make and git. Every target makes the virtual environment when it is absent.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(VENV)/.installed-run
+DEV := $(VENV)/.installed-dev
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help serve demo test test-all bench bench-quick lint fix docs lock clean
+
+help:  ## shows the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+serve: $(RUN)  ## starts Charon with an embedded Lethe on loopback; flags go into ARGS="..."
+	$(BIN)/charon serve $(ARGS)
+
+demo: $(RUN)  ## plays the sixteen steps over real processes in a disposable directory
+	$(BIN)/charon demo $(ARGS)
+
+test: $(DEV)  ## the fast suite, under ten minutes with the first installation
+	$(BIN)/python -m pytest -m "not deep" -n $(JOBS) $(ARGS)
+
+test-all: test  ## the fast suite, then the deep one
+	$(BIN)/python -m pytest -m deep -n $(JOBS) $(ARGS)
+
+bench: $(DEV)  ## all benchmarks at full size
+	$(BIN)/python -m bench $(ARGS)
+
+bench-quick: $(DEV)  ## all benchmarks at a small size
+	$(BIN)/python -m bench --quick $(ARGS)
+
+lint: $(DEV)  ## ruff, mypy strict, the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fix: $(DEV)  ## what ruff can mend by itself
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(DEV)  ## writes docs/CLI.md anew and checks links, commands, settings and error codes
+	$(BIN)/python -m memory_git.cli.reference > docs/CLI.md.new
+	mv docs/CLI.md.new docs/CLI.md
+	$(BIN)/python -m pytest tests/docs
+
+lock:  ## writes both lock files anew from pyproject.toml (uv in a throw-away environment)
+	tools/lock
+
+clean:  ## removes the virtual environment and every cache; memory is elsewhere and stays
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(RUN): pyproject.toml requirements.lock | $(BIN)/python
+	$(PIP) install --require-hashes -r requirements.lock
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEV): $(RUN) requirements-dev.lock
+	$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@

@@ -1,0 +1,1 @@
+"""Benchmarks: each module `bench/<name>.py` measures one thing and has `run(quick: bool) -> dict`."""
