@@ -1,6 +1,7 @@
 """Canonical JSON (RFC 8785) and the digests over it.
 
-1. Only I-JSON is taken (RFC 7493): no lone surrogates, no NaN or infinity, no duplicate keys, integers within 2^53-1.
+1. Only I-JSON is taken (RFC 7493): no lone surrogates, no NaN or infinity, no duplicate keys, integers within
+   2^53-1. Noncharacters pass: they are somebody's text, and RFC 8785 writes them as they are.
 2. What was hashed is stored and hashed again; nothing is serialised anew to be verified.
 3. orjson writes the same bytes as RFC 8785 when keys are ASCII and no float is inside; else `rfc8785` writes.
    A property test holds the two against each other.
@@ -9,8 +10,10 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -49,8 +52,13 @@ def sha256_hex(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
+def hmac_hex(key: bytes, content: bytes) -> str:
+    """Gives HMAC-SHA256 of bytes (RFC 2104), as 64 lower-case hex digits."""
+    return hmac.new(key, content, hashlib.sha256).hexdigest()
+
+
 def decode(text: bytes | str) -> Any:
-    """Reads one JSON text strictly: UTF-8, no duplicate keys, no NaN, no lone surrogates, integers within 2^53-1.
+    """Gives the value of one JSON text, read strictly: UTF-8 and I-JSON.
 
     Raises Invalid `bad_json`, whose message names the rule but never the text.
     """
@@ -58,7 +66,11 @@ def decode(text: bytes | str) -> Any:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
         value = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_integer, parse_float=_number
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_int=_integer,
+            parse_float=_number,
         )
         _refuse_surrogates(value, MAX_DEPTH)
     except UnicodeDecodeError as error:
@@ -71,16 +83,28 @@ def decode(text: bytes | str) -> Any:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Decides whether orjson writes this value as RFC 8785 does."""
+    """Decides whether orjson writes this value as RFC 8785 does; refuses no JSON value, or a too deep one."""
+    kind = type(value)
+    if kind is str or kind is int or kind is bool or value is None:
+        return True
     if depth < 0:
         raise Invalid("not_i_json", f"nested deeper than {MAX_DEPTH}")
     if isinstance(value, dict):
-        return all(
-            isinstance(key, str) and key.isascii() and _is_plain(item, depth - 1) for key, item in value.items()
-        )
+        keys_are_plain = all(isinstance(key, str) and key.isascii() for key in value)
+        return _are_plain(value.values(), depth - 1) and keys_are_plain
     if isinstance(value, list | tuple):
-        return all([_is_plain(item, depth - 1) for item in value])
-    return not isinstance(value, float)
+        return _are_plain(value, depth - 1)
+    if isinstance(value, str | int | float):
+        return not isinstance(value, float)
+    raise Invalid("not_i_json", f"{kind.__name__} is not a JSON value")
+
+
+def _are_plain(items: Iterable[Any], depth: int) -> bool:
+    """Asks every item, also after the first that isn't plain: the depth of all is checked."""
+    plain = True
+    for item in items:
+        plain = _is_plain(item, depth) and plain
+    return plain
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
