@@ -1,7 +1,7 @@
-"""Hash chains: of events, of a ref's log and, keyed, of the ledger (5-lethe, writing; 6-charon, audit ledger).
+"""Hash chains of events, of a ref's log and, keyed, of the ledger (5-lethe, writing; 6-charon, audit ledger).
 
-1. A row's link is SHA-256 of the canonical JSON array `["memory_git/chain/v1", previous, view]`; `previous` is
-   the link of the row before, null for the first; `view` is the row as its owner defines it, without links.
+1. A row's link is SHA-256 of the canonical JSON array `["memory_git/chain/v1", previous, view]`; `previous`
+   is the link of the row before, null for the first; `view` is the row as its owner defines it, linkless.
 2. In a keyed chain the link is HMAC-SHA256 of the same bytes: who can write the table can't recompute it.
 3. A view holds digests of salted content, never the content: so a redaction leaves the chain whole.
 4. A chain cut at its end is whole in itself: the owner compares the last link with what it keeps elsewhere.

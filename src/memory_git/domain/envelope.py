@@ -3,7 +3,7 @@
 What `authorize` asks, in this order; a failure is NotAllowed `invalid_authorization` with the reason here:
 
 1. `bad_form`: the wire text is strict JSON of exactly {envelope, signature}; the envelope has exactly its
-   fields, all strings; version, strategy, nonce, digest and times are well formed; it expires after it was issued.
+   fields, all strings; version, strategy, nonce, digest and times are well formed; expiry is after issue.
 2. `unknown_key`: the key id is one of ours.
 3. `bad_signature`: HMAC-SHA256 over the canonical envelope, compared in constant time.
 4. `field_mismatch`: each field that the request states too is equal; else the fact `field` names it.
@@ -158,7 +158,7 @@ def sign(envelope: Envelope, keys: MergeKeys) -> str:
 
 
 def authorize(wire: object, request: MergeRequest, keys: MergeKeys, now: datetime) -> Envelope:
-    """Gives the envelope of a wire text that allows the request at `now`; else NotAllowed by the rules above."""
+    """Gives the envelope of a wire text that allows the request at `now`, or raises NotAllowed."""
     signed, signature = _parse_wire(wire)
     envelope = Envelope(**signed)
     issued_at, expires_at = _parse_times(envelope)
