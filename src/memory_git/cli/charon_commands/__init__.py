@@ -1,0 +1,1 @@
+"""The commands of `charon`, a module each, imported when called."""

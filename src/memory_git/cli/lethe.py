@@ -1,0 +1,24 @@
+"""`lethe`: the store by itself: serve it, read its history, verify it."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+from memory_git.cli.program import Entry, make_program, run
+
+COMMANDS = {
+    "keygen": Entry("Print a new random secret.", "memory_git.cli.lethe_commands.keygen"),
+    "completion": Entry("Print the completion script of a shell.", "memory_git.cli.completion"),
+}
+
+program = make_program(
+    "lethe",
+    COMMANDS,
+    "The store of Memory Git: immutable changesets, refs, states, manifests, and their verification.",
+)
+
+
+def main() -> NoReturn:
+    """Runs `lethe` with the arguments of this process."""
+    sys.exit(run(program, sys.argv[1:]))

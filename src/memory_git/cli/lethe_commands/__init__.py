@@ -1,0 +1,1 @@
+"""The commands of `lethe`, a module each, imported when called."""
