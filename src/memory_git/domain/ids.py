@@ -95,7 +95,7 @@ def is_memory_id(text: object) -> bool:
     """Decides whether a value may name a memory: any string of 1 to 1,024 bytes without control characters."""
     return (
         isinstance(text, str)
-        and 0 < len(text)
+        and len(text) > 0
         and (text.isascii() or _is_utf8(text))
         and len(text.encode("utf-8")) <= MAX_MEMORY_ID_BYTES
         and not any(unicodedata.category(character) == "Cc" for character in text)

@@ -1,0 +1,201 @@
+"""The value of a memory at a state, and what hangs on it (3-model, record).
+
+A record's JSON leaves out what is unset, so a field that is added later changes no digest of before. `memory_id`, `kind`, `content`,
+`visibility` and `status` always stand. Author and time belong to the changeset, the version to the leaf entry: they are not in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+from memory_git.domain.canonical import canonical_bytes, digest
+
+ACTIVE_STATUSES = frozenset({"active", "deprecation_proposed", "deprecated", "disputed"})
+RETIRED_STATUSES = frozenset({"corrected", "superseded", "duplicate", "retracted"})
+STATUSES = ACTIVE_STATUSES | RETIRED_STATUSES
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """How a memory stands to others: memory ids; the lists are sorted sets."""
+
+    corrected_from: tuple[str, ...] = ()
+    corrected_by: str | None = None
+    supersedes: tuple[str, ...] = ()
+    superseded_by: str | None = None
+    duplicate_of: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Gives the set fields only; empty when there is no lineage."""
+        shown: dict[str, Any] = {}
+        if self.corrected_from:
+            shown["corrected_from"] = list(self.corrected_from)
+        if self.corrected_by:
+            shown["corrected_by"] = self.corrected_by
+        if self.supersedes:
+            shown["supersedes"] = list(self.supersedes)
+        if self.superseded_by:
+            shown["superseded_by"] = self.superseded_by
+        if self.duplicate_of:
+            shown["duplicate_of"] = self.duplicate_of
+        return shown
+
+    def relatives(self) -> frozenset[str]:
+        """Gives the memory ids that this lineage names."""
+        named = (
+            *self.corrected_from,
+            *self.supersedes,
+            self.corrected_by,
+            self.superseded_by,
+            self.duplicate_of,
+        )
+        return frozenset(name for name in named if name)
+
+    def successor(self) -> str | None:
+        """Gives the memory that took this one's place, if any."""
+        return self.corrected_by or self.superseded_by or self.duplicate_of
+
+
+Attachment = Mapping[str, str]
+"""{kind?, source?, note?, status?, summary?}: a piece of evidence or a verification, without provenance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The value of one memory at one state. Tags and sources are sorted sets; times are in the wire form."""
+
+    memory_id: str
+    content: str
+    kind: str = "observation"
+    visibility: str = "internal"
+    status: str = "active"
+    event_type: str | None = None
+    type: str | None = None
+    title: str | None = None
+    summary: str | None = None
+    scope: str | None = None
+    subject: str | None = None
+    fact_key: str | None = None
+    tags: tuple[str, ...] = ()
+    owner_principal: str | None = None
+    confidence: float | None = None
+    valid_from: str | None = None
+    valid_to: str | None = None
+    review_after: str | None = None
+    protected: bool = False
+    approval: str | None = None
+    source_trust: str | None = None
+    status_reason: str | None = None
+    pinned: bool = False
+    sources: tuple[str, ...] = ()
+    extra: Mapping[str, Any] | None = None
+    lineage: Lineage = field(default_factory=Lineage)
+    evidence: tuple[Attachment, ...] = ()
+    verification: tuple[Attachment, ...] = ()
+
+    @property
+    def is_active(self) -> bool:
+        """Says whether the record is part of active memory."""
+        return self.status in ACTIVE_STATUSES
+
+    @property
+    def is_user_approved(self) -> bool:
+        """Says whether a person stands behind the record."""
+        return self.approval == "user_approved" or self.source_trust == "user_approved"
+
+    def to_json(self) -> dict[str, Any]:
+        """Gives the closed JSON form, without what is unset."""
+        shown: dict[str, Any] = {name: getattr(self, name) for name in _ALWAYS}
+        for name in _WHEN_SET:
+            value = getattr(self, name)
+            if value not in (None, (), False):
+                shown[name] = list(value) if isinstance(value, tuple) else value
+        lineage = self.lineage.to_json()
+        if lineage:
+            shown["lineage"] = lineage
+        return shown
+
+    def to_bytes(self) -> bytes:
+        """Gives the canonical bytes: what the store keeps and the digest covers."""
+        return canonical_bytes(self.to_json())
+
+
+_ALWAYS = ("memory_id", "kind", "content", "visibility", "status")
+_WHEN_SET = tuple(item.name for item in fields(Record) if item.name not in _ALWAYS and item.name != "lineage")
+_LISTS = frozenset({"tags", "sources", "evidence", "verification"})
+FIELD_NAMES = tuple(item.name for item in fields(Record))
+
+
+def record_from_json(shown: Mapping[str, Any]) -> Record:
+    """Reads a record's JSON form, as `Record.to_json` gives it."""
+    values: dict[str, Any] = dict(shown)
+    for name in _LISTS & values.keys():
+        values[name] = tuple(values[name])
+    if "lineage" in values:
+        lineage = dict(values["lineage"])
+        for name in ("corrected_from", "supersedes"):
+            lineage[name] = tuple(lineage.get(name, ()))
+        values["lineage"] = Lineage(**lineage)
+    return Record(**values)
+
+
+def record_digest(salt: str, record: Record) -> str:
+    """Gives SHA-256 of canonical JSON `[salt, record]` (FORMAT §4); equal records of one memory have equal digests."""
+    return record_bytes_digest(salt, record.to_bytes())
+
+
+def record_bytes_digest(salt: str, body: bytes) -> str:
+    """Gives the record digest from the stored canonical bytes, without serialising anew; the salt is hex text."""
+    return hashlib.sha256(b'["' + salt.encode("ascii") + b'",' + body + b"]").hexdigest()
+
+
+def attachment_digest(salt: str, attachment: Attachment) -> str:
+    """Gives SHA-256 of canonical JSON `[memory salt, attachment]` (FORMAT §4)."""
+    return digest([salt, attachment])
+
+
+def sorted_attachments(attachments: list[Attachment]) -> tuple[Attachment, ...]:
+    """Gives attachments as a sorted set, by their canonical bytes."""
+    unique = {canonical_bytes(dict(item)): dict(item) for item in attachments}
+    return tuple(unique[key] for key in sorted(unique))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Edge:
+    """A relationship between two memories."""
+
+    from_memory_id: str
+    kind: str
+    to_memory_id: str
+
+    def to_json(self) -> dict[str, str]:
+        """Gives the wire form."""
+        return {"from_memory_id": self.from_memory_id, "kind": self.kind, "to_memory_id": self.to_memory_id}
+
+
+def edge_digest(edge: Edge) -> str:
+    """Gives SHA-256 of canonical JSON `[from, kind, to]` (FORMAT §4)."""
+    return digest([edge.from_memory_id, edge.kind, edge.to_memory_id])
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicted:
+    """A key on which two sides of a merge disagree. It has no record until ops of the merge changeset settle it.
+
+    `fields` are those still open; `merged` holds the agreed fields, and the first side's value in the open ones.
+    """
+
+    memory_id: str
+    base: Record | None
+    left: Record
+    right: Record
+    fields: frozenset[str]
+    merged: Record
+
+    def settle(self, assigned: frozenset[str], record: Record) -> Record | Conflicted:
+        """Gives the record when no field is open any more, else what is left of the conflict."""
+        left = self.fields - assigned
+        return replace(self, fields=left, merged=record) if left else record
