@@ -1,0 +1,1 @@
+"""The engines and the tables: the only SQL in the tree (2-architecture)."""

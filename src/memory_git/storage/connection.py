@@ -1,0 +1,111 @@
+"""A thin connection: what tables call, with the driver's exceptions translated (5-lethe, writing)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import apsw
+
+from memory_git.domain.errors import Unavailable
+from memory_git.storage.errors import ConstraintBroken, again, ends_writing, translate
+
+Value = None | int | float | str | bytes
+Action = Callable[[], None]
+
+
+class Connection:
+    """Statements on one open transaction; never used by two threads at once."""
+
+    __slots__ = ("_actions", "_driver", "_failure", "_writes")
+
+    def __init__(self, driver: apsw.Connection, *, writes: bool = False) -> None:
+        self._driver = driver
+        self._writes = writes
+        self._actions: list[Action] = []
+        self._failure: Unavailable | None = None
+
+    def execute(self, sql: str, params: Sequence[Value] = ()) -> None:
+        """Runs the statements to their end; rows, if any, are dropped."""
+        try:
+            self._driver.execute(sql, params).fetchall()
+        except apsw.Error as error:
+            raise self._translated(error) from error
+
+    def execute_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        """Runs one statement once for each row of parameters."""
+        try:
+            self._driver.executemany(sql, rows).fetchall()
+        except apsw.Error as error:
+            raise self._translated(error) from error
+
+    def rows(self, sql: str, params: Sequence[Value] = ()) -> list[tuple[Any, ...]]:
+        """Gives all rows of a query."""
+        try:
+            return self._driver.execute(sql, params).fetchall()
+        except apsw.Error as error:
+            raise self._translated(error) from error
+
+    def row(self, sql: str, params: Sequence[Value] = ()) -> tuple[Any, ...] | None:
+        """Gives the first row, or None when there is none."""
+        try:
+            return self._driver.execute(sql, params).fetchone()
+        except apsw.Error as error:
+            raise self._translated(error) from error
+
+    def value(self, sql: str, params: Sequence[Value] = ()) -> Any:
+        """Gives the first column of the first row, or None when there is no row."""
+        found = self.row(sql, params)
+        return None if found is None else found[0]
+
+    def changes(self) -> int:
+        """Counts the rows that the last INSERT, UPDATE or DELETE touched."""
+        return self._driver.changes()
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Opens an inner savepoint; an exception rolls back to it, drops its actions, and propagates."""
+        actions = len(self._actions)
+        self.execute("SAVEPOINT part")
+        try:
+            yield
+            self.execute("RELEASE part")
+        except BaseException:
+            del self._actions[actions:]
+            if self._driver.in_transaction:
+                self.execute("ROLLBACK TO part")
+                self.execute("RELEASE part")
+            raise
+
+    def after_commit(self, action: Action) -> None:
+        """Leaves an action for the writer to run once the commit is durable, before the answer."""
+        if not self._writes:
+            raise RuntimeError("after_commit() belongs to a write; this connection only reads")
+        self._actions.append(action)
+
+    def require_foreign_keys(self) -> None:
+        """Refuses a work that leaves a deferred foreign key open, which would fail the whole commit."""
+        if self._driver.status(apsw.SQLITE_DBSTATUS_DEFERRED_FKS)[0]:
+            raise ConstraintBroken("a deferred foreign key is left open")
+
+    def take_actions(self) -> list[Action]:
+        """Gives the actions left since the last call, and forgets them."""
+        actions, self._actions = self._actions, []
+        return actions
+
+    @property
+    def failure(self) -> Unavailable | None:
+        """Why no later commit on this connection can be trusted, even if the work swallowed the error."""
+        return self._failure and again(self._failure)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Is False once SQLite has given the transaction up by itself."""
+        return self._driver.in_transaction
+
+    def _translated(self, error: apsw.Error) -> Exception:
+        found = translate(error)
+        if isinstance(found, Unavailable) and ends_writing(error):
+            self._failure = found
+        return found

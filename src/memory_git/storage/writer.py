@@ -1,0 +1,206 @@
+"""The one writer thread of a process, with group commit (2-architecture, engines; 5-lethe, writing).
+
+The rules, in the order of the code:
+
+1. A request waits in a bounded queue; a full queue, a closed or a failed writer refuses at once.
+2. The writer takes the lock between processes, begins, and runs every request that waits or arrives meanwhile, up to
+   BATCH_REQUESTS or BATCH_S, each in a savepoint of its own: what one raises rolls back that one alone.
+3. One COMMIT makes them all durable; then their after-commit actions run; then they are answered.
+4. If SQLite gives the transaction up, or COMMIT fails, every request of the batch gets that error.
+5. After an I/O error or a damaged page nothing is written any more: what the disk holds is unknown.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import apsw
+
+from memory_git.domain.errors import Unavailable
+from memory_git.storage.connection import Action, Connection
+from memory_git.storage.errors import again, busy, ends_writing, translate
+from memory_git.storage.lock import WriterLock
+
+T = TypeVar("T")
+BATCH_REQUESTS = 128
+BATCH_S = 0.05
+QUEUE_REQUESTS = 1024
+_log = logging.getLogger(__name__)
+
+
+class _Request:
+    """One caller's work and, after the commit, what came of it."""
+
+    __slots__ = ("actions", "answered", "error", "result", "work")
+
+    def __init__(self, work: Callable[[Connection], Any]) -> None:
+        self.work = work
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.actions: list[Action] = []
+        self.answered = threading.Lock()
+        self.answered.acquire()
+
+    def outcome(self) -> Any:
+        """Waits for the answer, then gives the result or raises what the work or the commit raised."""
+        self.answered.acquire()
+        error, self.error = self.error, None
+        if error is None:
+            return self.result
+        try:
+            raise error
+        finally:
+            del error
+
+
+class Writer:
+    """Owns the connection that writes; every other thread asks it."""
+
+    def __init__(self, driver: apsw.Connection, lock: WriterLock, lock_timeout_s: float) -> None:
+        self._driver = driver
+        self._connection = Connection(driver, writes=True)
+        self._lock = lock
+        self._lock_timeout_s = lock_timeout_s
+        self._queue: SimpleQueue[_Request | None] = SimpleQueue()
+        self._gate = threading.Lock()
+        self._closed = False
+        self._catching_up = False
+        self.failure: Unavailable | None = None
+        self._thread = threading.Thread(target=self._serve, name="sqlite-writer", daemon=True)
+        self._thread.start()
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """Gives what the work returned, once it is durable; raises what it raised, with nothing of it written."""
+        if threading.get_ident() == self._thread.ident:
+            raise RuntimeError(
+                "write() inside a write() or its after-commit action would wait for itself for ever"
+            )
+        request = _Request(work)
+        with self._gate:
+            self.check()
+            if self._queue.qsize() >= QUEUE_REQUESTS:
+                raise busy(f"{QUEUE_REQUESTS} writes are waiting already")
+            self._queue.put(request)
+        result: T = request.outcome()
+        return result
+
+    def check(self) -> None:
+        """Refuses when nothing can be written any more."""
+        if self.failure is not None:
+            raise again(self.failure)
+        if self._closed:
+            raise Unavailable("closed", "the database is closed")
+
+    def catch_up(self) -> None:
+        """Asks for a checkpoint while no one writes, after which the WAL starts again from its beginning."""
+        self._catching_up = True
+
+    def fail(self, error: apsw.Error) -> None:
+        """Stops writing for good; the WAL is left as it is for the next start to verify."""
+        refusal = translate(error)
+        if isinstance(refusal, Unavailable):
+            self.failure = refusal
+
+    def close(self) -> None:
+        """Refuses new requests, answers those that wait, and ends the thread."""
+        with self._gate:
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        while (first := self._queue.get()) is not None:
+            batch: list[_Request] = []
+            arriving = self._arriving(first, batch)
+            try:
+                self._commit(arriving)
+            except BaseException as error:
+                self._refuse(error, batch or list(arriving))
+            for request in batch:
+                request.answered.release()
+
+    def _arriving(self, first: _Request, batch: list[_Request]) -> Iterator[_Request]:
+        """Gives the requests of one batch, those that arrive while it runs included, and notes them in `batch`."""
+        until = time.monotonic() + BATCH_S
+        request: _Request | None = first
+        while request is not None:
+            batch.append(request)
+            yield request
+            if len(batch) >= BATCH_REQUESTS or not self._queue.qsize() or time.monotonic() >= until:
+                return
+            request = self._queue.get()
+        self._queue.put(None)
+
+    def _commit(self, arriving: Iterator[_Request]) -> None:
+        """Makes one batch durable and runs its actions, or raises with nothing of it written."""
+        if self.failure is not None:
+            raise self.failure
+        if not self._lock.acquire(self._lock_timeout_s):
+            raise busy("another process has been writing all the while")
+        try:
+            self._driver.execute("BEGIN IMMEDIATE")
+            actions = [action for request in arriving for action in self._run(request)]
+            self._driver.execute("COMMIT")
+            self._catch_up_if_asked()
+        finally:
+            if self._driver.in_transaction:
+                self._driver.execute("ROLLBACK")
+            self._lock.release()
+        for action in actions:
+            _act(action)
+
+    def _run(self, request: _Request) -> list[Action]:
+        """Runs one work in its savepoint and gives its actions; raises only what ends the whole batch."""
+        connection, driver = self._connection, self._driver
+        driver.execute("SAVEPOINT request")
+        try:
+            request.result = request.work(connection)
+            connection.require_foreign_keys()
+        except BaseException as error:
+            request.error = error
+        actions = connection.take_actions()
+        if connection.failure is not None:
+            raise connection.failure
+        if not driver.in_transaction:
+            raise request.error or RuntimeError("a work ended the transaction, which is the writer's")
+        if request.error is None:
+            driver.execute("RELEASE request")
+            return actions
+        driver.execute("ROLLBACK TO request")
+        driver.execute("RELEASE request")
+        return []
+
+    def _refuse(self, error: BaseException, batch: list[_Request]) -> None:
+        """Gives every request of a lost batch its own copy of the reason, and stops writing if it must."""
+        refusal = translate(error) if isinstance(error, apsw.Error) else error
+        if not isinstance(refusal, Unavailable):
+            refusal = busy(f"the transaction was given up and nothing was written: {type(refusal).__name__}")
+        if self._connection.failure or (isinstance(error, apsw.Error) and ends_writing(error)):
+            self.failure = refusal
+        for request in batch:
+            request.error = again(refusal)
+
+    def _catch_up_if_asked(self) -> None:
+        """Copies what is left of the WAL; the batch is durable already, so a failure ends only the writing."""
+        if not self._catching_up:
+            return
+        self._catching_up = False
+        try:
+            self._driver.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        except apsw.Error as error:
+            if ends_writing(error):
+                self.fail(error)
+
+
+def _act(action: Action) -> None:
+    """Runs an after-commit action; the write is durable, so what the action raises is logged and no answer changes."""
+    try:
+        action()
+    except Exception as error:
+        _log.error("an after-commit action failed: %s in %s", type(error).__name__, action)
