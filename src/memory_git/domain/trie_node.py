@@ -1,7 +1,7 @@
 """The nodes of the state tree as bytes (2-architecture, the state tree).
 
-    leaf   0x11, n: u8                (key, record digest) * n | (row, introduced, changed: i64, version: u32) * n
-    inner  0x12, count: u32, map: u16  child digest * n          | (child row: i64, child count: u32) * children
+    leaf   0x11, n u8                   (key, record digest) * n | (row, introduced, changed i64, version u32) * n
+    inner  0x12, count u32, bitmap u16  child digest * n         | (child row i64, child count u32) * n
 
 1. Big-endian, fixed width. The high half of the first byte is the format, the low half the kind.
 2. A node's digest is SHA-256 of what stands before the bar: no row, provenance or child count is in it.
@@ -129,6 +129,15 @@ def encode_inner(children: tuple[Root, ...]) -> bytes:
     digests = [child.digest for child in present]
     pointers = chain.from_iterable([(child.row, child.count) for child in present])
     return _INNERS[len(present)].pack(INNER, count, bitmap, *digests, *pointers)
+
+
+def digest_at(digested: bytes, slot: int) -> bytes | None:
+    """Gives the digest of one child from an inner node's digested part, or None."""
+    bitmap = bitmap_of(digested)
+    if not bitmap >> slot & 1:
+        return None
+    start = INNER_HEAD + DIGEST_BYTES * (bitmap & (1 << slot) - 1).bit_count()
+    return digested[start : start + DIGEST_BYTES]
 
 
 def child_at(body: bytes, slot: int) -> Root:
