@@ -1,0 +1,248 @@
+"""A changeset's request, its views, and the digests over them (3-model, changeset and digests; FORMAT §6).
+
+authored_digest   over what the author wrote: header, parents by digest, message, op, evidence and verification digests
+integrity_digest  over authored_digest, changeset_id, created_at and state_root: a Merkle chain that covers the state
+request_digest    over the whole create request, control fields included; what an idempotency key is bound to
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from memory_git.domain import ops as rules
+from memory_git.domain.canonical import canonical_bytes, digest
+from memory_git.domain.errors import Clash, Fault, Invalid
+from memory_git.domain.ids import check_project_id, is_uuid, parse_ref
+from memory_git.domain.ops import Op
+from memory_git.domain.validate import byte_length, check_ops, kind_of, show_key
+
+SCHEMA_VERSION = "memory_git/v1"
+DIGEST_VERSION = 1
+MAX_PARENTS = 2
+MAX_ATTACHMENTS = 64
+
+OPTIONAL_NAMES = (
+    "persona_id",
+    "actor_id",
+    "surface",
+    "model",
+    "environment",
+    "session_id",
+    "topic_id",
+    "context_manifest_id",
+)
+CONTROL_NAMES = ("expected_head", "advance_ref", "create_ref_if_missing", "protected")
+_REQUIRED_NAMES = ("project_id", "ref_name", "author_principal", "message", "idempotency_key")
+_LIST_NAMES = ("parent_ids", "ops", "evidence", "verification")
+_KNOWN_NAMES = frozenset((*_REQUIRED_NAMES, *OPTIONAL_NAMES, *CONTROL_NAMES, *_LIST_NAMES))
+_ATTACHMENT_KEYS = frozenset({"kind", "source", "note", "status", "summary"})
+
+
+@dataclass(frozen=True, slots=True)
+class CreateRequest:
+    """A create request that is well formed; whether the state allows it is asked later."""
+
+    project_id: str
+    ref_name: str
+    parent_ids: tuple[str, ...]
+    author_principal: str
+    message: str
+    idempotency_key: str
+    ops: tuple[Op, ...]
+    optional: Mapping[str, str]
+    evidence: tuple[Mapping[str, str], ...]
+    verification: tuple[Mapping[str, str], ...]
+    expected_head: str | None
+    advance_ref: bool
+    create_ref_if_missing: bool
+    faults: tuple[Fault, ...]
+    """Faults of ops: told together with those that the state adds."""
+    request_view: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Salts:
+    """The salts of one changeset's own texts, 32 hex digits each; the ops' stand in their order."""
+
+    message: str
+    evidence: str
+    verification: str
+    ops: tuple[str, ...]
+
+
+def read_request(raw: Mapping[str, Any], fresh_ids: Iterator[str]) -> CreateRequest:
+    """Reads a create request; raises Invalid with all faults of the changeset's own fields, those of the ops included.
+
+    When only ops are at fault the request comes back with `faults`, so that the state can add its own.
+    """
+    faults = _check_names(raw)
+    ops, op_faults = check_ops(raw.get("ops", []), fresh_ids)
+    if faults:
+        raise invalid_changeset([*faults, *op_faults])
+    try:
+        project_id = check_project_id(raw["project_id"])
+        ref = parse_ref(raw["ref_name"])
+    except Invalid as error:
+        raise Invalid(error.code, error.message, op_faults, **error.facts) from None
+    parents = tuple(raw.get("parent_ids") or ())
+    if len(parents) > MAX_PARENTS:
+        raise Invalid("too_many_parents", f"a changeset has at most {MAX_PARENTS} parents", op_faults)
+    if len(parents) < MAX_PARENTS and not raw.get("ops"):
+        raise invalid_changeset(
+            [Fault(None, "ops", "at least one op is needed, except in a merge changeset")]
+        )
+    request_view = {name: value for name, value in raw.items() if value not in (None, [], False, "")}
+    size = len(canonical_bytes(request_view))
+    if size > rules.MAX_CHANGESET_BYTES:
+        raise invalid_changeset(
+            [Fault(None, "ops", f"at most {rules.MAX_CHANGESET_BYTES} bytes", f"{size} bytes")]
+        )
+    return CreateRequest(
+        project_id=project_id,
+        ref_name=ref.name,
+        parent_ids=parents,
+        author_principal=raw["author_principal"],
+        message=raw["message"],
+        idempotency_key=raw["idempotency_key"],
+        ops=tuple(ops),
+        optional={name: raw[name] for name in OPTIONAL_NAMES if raw.get(name)},
+        evidence=tuple(raw.get("evidence") or ()),
+        verification=tuple(raw.get("verification") or ()),
+        expected_head=raw.get("expected_head") or None,
+        advance_ref=bool(raw.get("advance_ref")),
+        create_ref_if_missing=bool(raw.get("create_ref_if_missing")),
+        faults=tuple(op_faults),
+        request_view=request_view,
+    )
+
+
+def invalid_changeset(faults: Sequence[Fault]) -> Invalid:
+    """Gives the one error that tells all faults of a changeset."""
+    shown = sorted(faults, key=lambda fault: (-1 if fault.ordinal is None else fault.ordinal, fault.field))
+    where = "; ".join(
+        f"{'changeset' if fault.ordinal is None else f'op {fault.ordinal}'}: {fault.field}: {fault.rule}"
+        for fault in shown[:3]
+    )
+    more = f" (and {len(shown) - 3} more)" if len(shown) > 3 else ""
+    return Invalid("invalid_changeset", f"the changeset has {len(shown)} fault(s): {where}{more}", shown)
+
+
+def _check_names(raw: Mapping[str, Any]) -> list[Fault]:
+    faults = [Fault(None, show_key(name), "unknown field") for name in raw.keys() - _KNOWN_NAMES]
+    for name in _REQUIRED_NAMES:
+        value = raw.get(name)
+        if not isinstance(value, str) or not value.strip():
+            faults.append(Fault(None, name, "must be a non-empty string", kind_of(value)))
+    for name in (*_REQUIRED_NAMES, *OPTIONAL_NAMES):
+        faults += _check_string(name, raw.get(name))
+    for name in ("advance_ref", "create_ref_if_missing", "protected"):
+        if not isinstance(raw.get(name), bool | None):
+            faults.append(Fault(None, name, "must be true or false", kind_of(raw[name])))
+    expected = raw.get("expected_head")
+    if expected not in (None, "") and not is_uuid(expected):
+        faults.append(Fault(None, "expected_head", "must be a changeset id", kind_of(expected)))
+    faults += _check_parents(raw.get("parent_ids"))
+    for name in ("evidence", "verification"):
+        faults += _check_attachments(name, raw.get(name))
+    return faults
+
+
+def _check_string(name: str, value: Any) -> list[Fault]:
+    most = rules.MAX_NOTE_BYTES if name == "message" else rules.MAX_STRING_BYTES
+    if value is None:
+        return []
+    if not isinstance(value, str):
+        return [Fault(None, name, "must be a string", kind_of(value))]
+    if (size := byte_length(value)) > most:
+        return [Fault(None, name, f"at most {most} bytes", f"{size} bytes")]
+    if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
+        return [Fault(None, name, "must not hold a lone surrogate")]
+    return []
+
+
+def _check_parents(parents: Any) -> list[Fault]:
+    if parents is None:
+        return []
+    if not isinstance(parents, list) or not all(is_uuid(parent) for parent in parents):
+        return [Fault(None, "parent_ids", "must be a list of changeset ids", kind_of(parents))]
+    if len(set(parents)) != len(parents):
+        return [Fault(None, "parent_ids", "names a parent twice")]
+    return []
+
+
+def _check_attachments(name: str, attachments: Any) -> list[Fault]:
+    if attachments is None:
+        return []
+    if not isinstance(attachments, list) or len(attachments) > MAX_ATTACHMENTS:
+        return [
+            Fault(None, name, f"must be a list of at most {MAX_ATTACHMENTS} objects", kind_of(attachments))
+        ]
+    faults: list[Fault] = []
+    for item in attachments:
+        if not isinstance(item, dict) or not item or not item.keys() <= _ATTACHMENT_KEYS:
+            faults.append(Fault(None, name, f"an item has keys of {', '.join(sorted(_ATTACHMENT_KEYS))}"))
+        else:
+            for key, value in item.items():
+                faults += _check_string(f"{name}.{key}", "" if value is None else value)
+                if value is None:
+                    faults.append(Fault(None, f"{name}.{key}", "must be a string", "null"))
+    return faults
+
+
+def salted_digest(salt: str, value: Any) -> str:
+    """Gives SHA-256 of canonical JSON `[salt, value]`: of an op's view, a message, an attachment."""
+    return digest([salt, value])
+
+
+def op_digest(salt: str, op: Op) -> str:
+    """Gives an op's digest (FORMAT §5)."""
+    return salted_digest(salt, op.digest_view())
+
+
+def authored_view(request: CreateRequest, parent_digests: Sequence[str], salts: Salts) -> dict[str, Any]:
+    """Gives the view that `authored_digest` covers and an author signs; absent fields are null."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "project_id": request.project_id,
+        "ref_name": request.ref_name,
+        "parents": [
+            {"changeset_id": parent, "integrity_digest": parent_digest}
+            for parent, parent_digest in zip(request.parent_ids, parent_digests, strict=True)
+        ],
+        "author_principal": request.author_principal,
+        **{name: request.optional.get(name) for name in OPTIONAL_NAMES},
+        "idempotency_key": request.idempotency_key,
+        "message_digest": salted_digest(salts.message, request.message),
+        "op_digests": [op_digest(salt, op) for salt, op in zip(salts.ops, request.ops, strict=True)],
+        "evidence_digests": [salted_digest(salts.evidence, item) for item in request.evidence],
+        "verification_digests": [salted_digest(salts.verification, item) for item in request.verification],
+    }
+
+
+def integrity_digest(authored_digest: str, changeset_id: str, created_at: str, state_root: str) -> str:
+    """Gives the digest by which children name this changeset."""
+    return digest(
+        {
+            "authored_digest": authored_digest,
+            "changeset_id": changeset_id,
+            "created_at": created_at,
+            "state_root": state_root,
+        }
+    )
+
+
+def request_digest(salt: str, request: CreateRequest) -> str:
+    """Gives what binds an idempotency key to a whole request, control fields included."""
+    return salted_digest(salt, request.request_view)
+
+
+def check_replay(salt: str, request: CreateRequest, stored_digest: str, changeset_id: str) -> None:
+    """Decides that a request is the one that was stored under its key, or raises Clash `idempotency_mismatch`."""
+    if request_digest(salt, request) != stored_digest:
+        raise Clash(
+            "idempotency_mismatch",
+            "the idempotency key was used for another request: use a new key",
+            changeset_id=changeset_id,
+        )
