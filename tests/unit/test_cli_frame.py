@@ -128,6 +128,20 @@ def test_a_finding_is_what_the_command_returns(monkeypatch: pytest.MonkeyPatch) 
     assert run(one_command(lambda _context: Exit.FINDING, monkeypatch), ["go"]) == 1
 
 
+def test_a_group_below_imports_its_members_when_called_and_hands_on_what_they_return(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inner = one_command(lambda _context: Exit.FINDING, monkeypatch)
+    table = {**inner.table, "broken": Entry("Never imported.", "no_such_module")}
+    module = type(sys)("a_module_with_a_group")
+    module.command = LazyGroup("below", table, "A group below.")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    program = make_program("prog", {"below": Entry("A group below.", module.__name__)}, "A program.")
+    assert run(program, ["below", "--help"]) == 0
+    assert "Never imported." in capsys.readouterr().out
+    assert run(program, ["below", "go"]) == 1
+
+
 @pytest.mark.parametrize("args", [["nope"], ["--nope"], ["go", "--nope"], ["go", "one-too-many"]])
 def test_a_wrong_command_line_is_usage(
     args: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
