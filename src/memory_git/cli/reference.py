@@ -43,7 +43,8 @@ def reference() -> str:
 
 def commands(program: LazyGroup) -> Iterator[tuple[click.Command, click.Context]]:
     """Yields every command of a program with its context, the root first, groups before their members."""
-    yield from _walk(program, click.Context(program, info_name=program.name, terminal_width=_WIDTH))
+    root = click.Context(program, info_name=program.name, terminal_width=_WIDTH, **program.context_settings)
+    yield from _walk(program, root)
 
 
 def _walk(command: click.Command, context: click.Context) -> Iterator[tuple[click.Command, click.Context]]:
