@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +56,7 @@ def check_bases(history: History, a: int, b: int) -> None:
     assert built(history).best_common_ancestors(name(a), name(b)) == tuple(sorted(map(name, best)))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(histories(), st.data())
 def test_the_bases_are_those_that_brute_force_finds(history, data):
@@ -77,6 +79,7 @@ def test_ancestors_are_those_that_brute_force_finds(history):
         assert {a for a in range(len(history)) if graph.is_ancestor(name(a), name(of))} == known
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(histories(), st.data())
 def test_what_is_reachable_and_not_excluded_is_complete_and_parents_come_first(history, data):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,6 +59,7 @@ def test_a_history_with_removals_agrees_with_a_dictionary(history):
     assert root.digest == put_many(nodes, EMPTY, state).digest
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.dictionaries(numbers, st.tuples(st.integers(0, 3), st.integers(1, 3)), max_size=120), st.randoms())
 def test_a_root_does_not_depend_on_the_order_of_history(content, random):

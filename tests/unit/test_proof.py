@@ -131,6 +131,15 @@ def test_a_path_deeper_than_a_key_proves_nothing():
         assert verify_proof(sha256(parts[first]).digest(), bytes(32), None, deep) is (first >= 2)
 
 
+def test_a_path_of_inner_nodes_alone_deeper_than_a_key_proves_nothing():
+    part = b"\x12\0\0\0\x21\0\0"
+    parts = [part]
+    for _ in range(64):
+        part = b"\x12\0\0\0\x21\0\1" + sha256(part).digest()
+        parts.insert(0, part)
+    assert not verify_proof(sha256(part).digest(), bytes(32), None, Proof(tuple(parts)))
+
+
 @pytest.mark.parametrize("key", [b"", b"\0" * 31, b"\0" * 33])
 def test_a_key_of_the_wrong_size_proves_nothing(key):
     assert not verify_proof(EMPTY.digest, key, None, Proof((b"\x11\0",)))

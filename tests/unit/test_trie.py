@@ -113,12 +113,14 @@ def test_a_key_that_stands_inside_a_record_digest_is_not_found():
     assert get(nodes, root, key(2)) is None
 
 
-def test_a_walk_resumes_after_any_key():
+@pytest.mark.parametrize("size", [20, 200, 5000], ids=lambda size: f"{size} entries")
+def test_a_walk_resumes_after_any_key(size):
     nodes = MemoryNodes()
-    root = put_many(nodes, EMPTY, entries(*range(200)))
-    keys = sorted(key(number) for number in range(200))
-    assert [found.key for found in walk(nodes, root, after=keys[120])] == keys[121:]
-    between = keys[120][:-1] + bytes([keys[120][-1] ^ 1])
+    root = put_many(nodes, EMPTY, entries(*range(size)))
+    keys = sorted(key(number) for number in range(size))
+    middle = keys[size // 2]
+    assert [found.key for found in walk(nodes, root, after=middle)] == keys[size // 2 + 1 :]
+    between = middle[:-1] + bytes([middle[-1] ^ 1])
     assert [found.key for found in walk(nodes, root, after=between)] == [k for k in keys if k > between]
     assert list(walk(nodes, root, after=b"\xff" * 32)) == []
 
