@@ -9,11 +9,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import apsw
+
 from memory_git.domain.errors import Unavailable
 from memory_git.storage.migrate import Schema, migrate, name_database
 from memory_git.storage.settings import SqliteSettings, connect
 
 _MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
 _COMPANIONS = ("", "-wal", "-shm", "-journal")
 _RESTORE = "restore it from a backup; the file was left as it is"
 
@@ -60,12 +63,40 @@ def remove(path: Path) -> None:
 
 
 def require_database(path: Path) -> None:
-    """Refuses a file that is cut short or no SQLite database, before SQLite opens it."""
-    with path.open("rb") as file:
-        head = file.read(len(_MAGIC))
-    if head != _MAGIC:
-        what = "is empty" if not head else "is no SQLite database"
-        raise unreadable(path, what)
+    """Refuses a file that is no SQLite database, or is cut short, before SQLite opens it.
+
+    SQLite itself finds a missing end only when a query comes to it. While a WAL holds pages the file may be short.
+    """
+    if not path.is_file():
+        raise unreadable(path, "is no file")
+    head = _header(path)
+    if head[: len(_MAGIC)] != _MAGIC:
+        raise unreadable(path, "is no SQLite database" if head else "is empty")
+    if len(head) < _HEADER_BYTES or (not _has_wal(path) and path.stat().st_size < _whole_size(head)):
+        raise unreadable(path, "is cut short")
+
+
+def _header(path: Path) -> bytes:
+    """Reads through SQLite's own file layer: closing a file of ours would drop the locks of its other openings here."""
+    flags = [apsw.SQLITE_OPEN_MAIN_DB | apsw.SQLITE_OPEN_READONLY, 0]
+    file = apsw.VFSFile("", str(path), flags)
+    try:
+        return file.xRead(min(_HEADER_BYTES, file.xFileSize()), 0)
+    finally:
+        file.xClose()
+
+
+def _whole_size(head: bytes) -> int:
+    """Gives the size that a header promises; 0 when an old program wrote the count (file format, 1.3.7)."""
+    page_bytes, changes, pages, counted_at = (
+        int.from_bytes(head[at : at + size]) for at, size in ((16, 2), (24, 4), (28, 4), (92, 4))
+    )
+    return pages * (65_536 if page_bytes == 1 else page_bytes) if changes == counted_at else 0
+
+
+def _has_wal(path: Path) -> bool:
+    wal = path.with_name(path.name + "-wal")
+    return wal.exists() and wal.stat().st_size > 0
 
 
 def unreadable(path: Path, what: str) -> Unavailable:
@@ -88,6 +119,5 @@ def sync_directory(directory: Path) -> None:
 
 
 def _require_no_remains(path: Path) -> None:
-    wal = path.with_name(path.name + "-wal")
-    if wal.exists() and wal.stat().st_size:
+    if _has_wal(path):
         raise unreadable(path, "is absent, but its write-ahead log is there")

@@ -15,6 +15,7 @@ from memory_git.storage.connection import Connection, Value
 from memory_git.storage.errors import translate
 from memory_git.storage.migrate import Schema, require_current
 from memory_git.storage.readers import Readers
+from memory_git.storage.scrub import scrub
 from memory_git.storage.settings import SqliteSettings, connect, require_sqlite
 from memory_git.storage.writing import Writing
 
@@ -61,7 +62,7 @@ class Database:
         and must not call write() on this database.
         """
         if self._writing is None:
-            raise Unavailable("recovery_readonly", "the database is open for reading only, for recovery")
+            raise _read_only()
         return self._writing.writer.write(work)
 
     def read(self) -> AbstractContextManager[Connection]:
@@ -77,6 +78,16 @@ class Database:
             raise translate(error) from error
         finally:
             driver.close(True)
+
+    def scrub(self) -> None:
+        """Leaves no trace of erased rows in the file or its WAL; writes wait meanwhile. Not from inside a write."""
+        if self._writing is None:
+            raise _read_only()
+        self._writing.writer.check()
+        try:
+            scrub(self.path, self._settings)
+        except apsw.Error as error:
+            raise translate(error) from error
 
     def check(self) -> None:
         """Refuses with the reason when the database can't be read, or can't be written though it should be."""
@@ -99,6 +110,10 @@ class Database:
         driver.execute("PRAGMA query_only = 1")
         driver.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         return driver
+
+
+def _read_only() -> Unavailable:
+    return Unavailable("recovery_readonly", "the database is open for reading only, for recovery")
 
 
 def _require_readable(path: Path, schema: Schema, settings: SqliteSettings) -> None:

@@ -21,20 +21,22 @@ class Writing:
     """Opens, creates or migrates the file, and serves writes until it is closed."""
 
     def __init__(self, path: Path, schema: Schema, settings: SqliteSettings) -> None:
+        self._closed = False
         birth.make_directory(path.parent)
         self._lock = WriterLock(path)
         try:
             self._driver = _open(path, schema, settings, self._lock)
-            self.writer = Writer(self._driver, self._lock, settings.busy_timeout_s)
-            self._checkpoints = (
-                None if settings.autocheckpoint_pages else self._checkpoint_apart(path, settings)
-            )
         except BaseException:
             self._lock.close()
             raise
+        self.writer = Writer(self._driver, self._lock, settings.busy_timeout_s)
+        self._checkpoints = None if settings.autocheckpoint_pages else self._checkpoint_apart(path, settings)
 
     def close(self) -> None:
-        """Answers what waits, moves the WAL into the file unless the storage failed, and closes."""
+        """Answers what waits, moves the WAL into the file unless the storage failed, and closes; once."""
+        if self._closed:
+            return
+        self._closed = True
         self.writer.close()
         if self._checkpoints is not None:
             self._checkpoints.close()
