@@ -89,6 +89,11 @@ class Database:
         except apsw.Error as error:
             raise translate(error) from error
 
+    @property
+    def waiting(self) -> int:
+        """Counts the writes in the queue, about; for metrics."""
+        return self._writing.writer.waiting if self._writing else 0
+
     def check(self) -> None:
         """Refuses with the reason when the database can't be read, or can't be written though it should be."""
         if self._writing is not None:

@@ -91,6 +91,11 @@ class Writer:
         result: T = request.outcome()
         return result
 
+    @property
+    def waiting(self) -> int:
+        """Counts the requests in the queue."""
+        return self._queue.qsize()
+
     def check(self) -> None:
         """Refuses when nothing can be written any more."""
         if self.failure is not None:
