@@ -1,0 +1,196 @@
+"""The shapes of Lethe's request bodies: exact types, unknown fields refused.
+
+What stands inside an op, a record or an envelope is left to the store, which finds all of its faults at once.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from memory_git.http.strict import Body
+
+_OP_SCHEMA = {
+    "type": "object",
+    "required": ["op_type"],
+    "properties": {
+        "op_type": {"type": "string"},
+        "target_event_id": {"type": ["string", "null"]},
+        "resulting_event_id": {"type": ["string", "null"]},
+        "payload": {"type": "object", "description": "Closed keys per op_type (3-model, operations)"},
+    },
+}
+Object = dict[str, Any]
+Ops = Annotated[list[Any], WithJsonSchema({"type": "array", "maxItems": 10_000, "items": _OP_SCHEMA})]
+Objects = Annotated[list[Any], WithJsonSchema({"type": "array", "items": {"type": "object"}})]
+
+
+class CreateRequest(Body):
+    """A changeset to store (3-model, changeset)."""
+
+    project_id: str
+    ref_name: str
+    parent_ids: list[str]
+    author_principal: str
+    message: str
+    idempotency_key: str
+    ops: Ops
+    persona_id: str | None = None
+    actor_id: str | None = None
+    surface: str | None = None
+    model: str | None = None
+    environment: Any = None
+    session_id: str | None = None
+    topic_id: str | None = None
+    context_manifest_id: str | None = None
+    evidence: Objects | None = None
+    verification: Objects | None = None
+    expected_head: str | None = None
+    advance_ref: bool | None = None
+    create_ref_if_missing: bool | None = None
+    protected: bool | None = None
+
+
+class BranchRequest(Body):
+    """A ref to create."""
+
+    ref_name: str
+    head_changeset_id: str
+    principal: str
+    protected: bool = False
+
+
+class AdvanceRequest(Body):
+    """A move of an unprotected ref."""
+
+    ref_name: str
+    expected_head: str
+    new_head: str
+    principal: str = "system"
+
+
+class MergeRequest(Body):
+    """A move of a protected ref; `merge_authorization` is the JSON text of `{envelope, signature}`."""
+
+    ref_name: str
+    expected_head: str
+    new_head: str
+    merge_proposal_id: str
+    reviewer_principal: str
+    merge_authorization: str
+    proposal_state: Object | None = None
+
+
+class DiffRequest(Body):
+    """What a diff is against; the first parent when absent."""
+
+    base_changeset_id: str | None = None
+
+
+class DetectRequest(Body):
+    """Two heads and their base."""
+
+    base_changeset_id: str
+    left_changeset_id: str
+    right_changeset_id: str
+
+
+class PersistRequest(Body):
+    """Found conflicts, to be bound to a proposal."""
+
+    proposal_id: str
+    conflicts: list[Object]
+
+
+class RetireRequest(Body):
+    """A proposal whose open conflicts end."""
+
+    proposal_id: str
+    status: str
+
+
+class ResolveRequest(Body):
+    """A resolution with its reason."""
+
+    outcome: str
+    resolution_note: str
+    principal: str
+
+
+class MergePlanRequest(Body):
+    """What to bring where."""
+
+    target: str
+    source: str
+
+
+class RebasePlanRequest(Body):
+    """What to replay where."""
+
+    head: str
+    onto: str
+
+
+class CherryPickPlanRequest(Body):
+    """Selected ops, as `{changeset_id, ordinal}`, and the head to copy them on."""
+
+    selected: list[Object]
+    onto: str
+
+
+class RevertPlanRequest(Body):
+    """What to take back where; `mainline` is the parent (1 or 2) that a merge is reverted to."""
+
+    changeset_id: str
+    onto: str
+    mainline: Annotated[int, Field(ge=1, le=2)] | None = None
+
+
+class ContextRequest(Body):
+    """What context is asked for (7-context)."""
+
+    ref_name: str
+    head_changeset_id: str | None = None
+    query: str | None = None
+    limit: int | None = None
+    max_tokens: int | None = None
+    session_id: str | None = None
+    actor_id: str | None = None
+    principal: str | None = None
+    create_manifest: bool | None = None
+    now: str | None = None
+
+
+class EventRequest(Body):
+    """An event to append."""
+
+    project_id: str
+    event_type: str
+    content: Any
+    memory_id: str | None = None
+    actor: str | None = None
+    event_id: str | None = None
+
+
+class AssemblyRequest(Body):
+    """What a model call was given."""
+
+    project_id: str
+    manifest_id: str | None = None
+    head_changeset_id: str
+    items: Objects
+    token_counts: Object | None = None
+
+
+class FeedbackRequest(Body):
+    """A verdict on an assembly."""
+
+    verdict: str
+    note: str = ""
+
+
+class BackupRequest(Body):
+    """A directory of the server's machine."""
+
+    to_directory: str

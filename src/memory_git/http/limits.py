@@ -1,0 +1,117 @@
+"""What stands before every route, as plain ASGI: a request id and the last catch, the Host and Origin lists, the bearer.
+
+1. A request whose Host is not on the list is refused: a page of a foreign site can rebind its name to this address.
+2. A request that names an Origin must name the very host that it asks, or one on the list of origins.
+3. Lethe's bearer is compared in constant time; only liveness, readiness and the API's own description go without.
+4. Whatever leaves a route as an exception becomes a problem document here; nothing reaches the server's own log.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Collection
+
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from memory_git.domain.errors import NotAllowed, Unauthenticated
+from memory_git.http.problems import problem_answer
+
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class LastCatch:
+    """Gives each request an id (`X-Request-Id`) and each escaped exception an answer (rule 4)."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        request_id = scope["request_id"] = secrets.token_hex(8)
+        started = False
+
+        async def numbered(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, numbered)
+        except Exception as error:
+            answer = problem_answer(error, request_id)
+            if started:
+                raise _Broken(request_id) from None
+            scope["problem_code"] = getattr(error, "code", "internal")
+            await answer(scope, receive, numbered)
+
+
+class _Broken(Exception):
+    """An answer broke off half-way; only its request id is said, for the server to close the connection."""
+
+
+class HostAndOrigin:
+    """Refuses a foreign Host or Origin (rules 1 and 2)."""
+
+    def __init__(self, app: ASGIApp, hosts: Collection[str], origins: Collection[str] = ()) -> None:
+        self.app = app
+        self.hosts = frozenset(host.lower() for host in hosts)
+        self.origins = frozenset(origin.lower() for origin in origins)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request."""
+        if scope["type"] == "http":
+            self._check(scope)
+        await self.app(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        named = headers.getlist("host")
+        host = named[0].lower() if len(named) == 1 else ""
+        if host_name(host) not in self.hosts:
+            raise NotAllowed("host_not_allowed", "this address is not served here under that host name")
+        for origin in headers.getlist("origin"):
+            own = {f"http://{host}", f"https://{host}"}
+            if origin.lower() not in own | self.origins:
+                raise NotAllowed("origin_not_allowed", "a page of another origin may not call this address")
+
+
+class BearerCheck:
+    """Refuses every request without the one key, save to the open paths (rule 3)."""
+
+    def __init__(self, app: ASGIApp, key: str, open_paths: Collection[str]) -> None:
+        self.app = app
+        self.key = key.encode()
+        self.open_paths = frozenset(open_paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request."""
+        if scope["type"] == "http" and scope["path"] not in self.open_paths:
+            given = bearer(Request(scope)).encode("utf-8", "surrogateescape")
+            if not hmac.compare_digest(given, self.key):
+                raise Unauthenticated("unauthenticated", "the Authorization header lacks the right bearer")
+        await self.app(scope, receive, send)
+
+
+def bearer(request: Request) -> str:
+    """Gives the bearer of a request, or an empty text."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def host_name(host: str) -> str:
+    """Gives the name in a Host header, without its port.
+
+    >>> host_name("[::1]:80"), host_name("localhost:18484")
+    ('::1', 'localhost')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]

@@ -1,0 +1,108 @@
+"""What a face counts, in a Prometheus registry of its own (10-operations; names of the original where it has them).
+
+No label holds a project, a principal or a name: a count may not tell what its reader may not see.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+disable_created_metrics()  # type: ignore[no-untyped-call]
+_LOG = logging.getLogger("memory_git.http.access")
+_BY_CODE = {
+    "ref_moved": "lethe_ref_cas_conflicts",
+    "authorization_replayed": "lethe_merge_replay_rejections",
+    "idempotency_mismatch": "lethe_idempotency_mismatches",
+    "merge_conflicts": "lethe_merges_blocked_by_conflicts",
+    "denied": "charon_authz_denials",
+    "unauthenticated": "charon_authn_failures",
+}
+_TEXTS = {
+    "lethe_changesets_created": "Changesets stored, replays not counted",
+    "lethe_ref_cas_conflicts": "Ref moves that lost to another",
+    "lethe_merge_replay_rejections": "Merge authorizations that were presented again",
+    "lethe_idempotency_mismatches": "Idempotency keys sent again with another request",
+    "lethe_merges_blocked_by_conflicts": "Merges refused for open conflicts",
+    "charon_authz_denials": "Calls denied by policy",
+    "charon_authn_failures": "Calls without a good bearer",
+}
+
+
+class FaceMetrics:
+    """The counters of one face; `prefix` is lethe or charon, a gate with an embedded store has both."""
+
+    def __init__(self, *prefixes: str) -> None:
+        self.registry = CollectorRegistry()
+        self._answers = Counter(
+            f"{prefixes[0]}_http_answers", "Answers by status class", ["status"], registry=self.registry
+        )
+        self._gauges: dict[str, Gauge] = {}
+        self._counters = {
+            name: Counter(name, text, registry=self.registry)
+            for name, text in _TEXTS.items()
+            if name.startswith(prefixes)
+        }
+
+    def created(self) -> None:
+        """Counts a stored changeset."""
+        self._counters["lethe_changesets_created"].inc()
+
+    def refused(self, code: str) -> None:
+        """Counts a refusal that has a counter of its own."""
+        counter = self._counters.get(_BY_CODE.get(code, ""))
+        if counter is not None:
+            counter.inc()
+
+    def answered(self, status: int) -> None:
+        """Counts an answer by its status class."""
+        self._answers.labels(f"{status // 100}xx").inc()
+
+    def exposition(self, figures: Mapping[str, float] | None = None) -> Response:
+        """Gives the text form, with figures that the store or gate keeps itself as gauges."""
+        for name, value in (figures or {}).items():
+            if name not in self._gauges:
+                self._gauges[name] = Gauge(name, name.replace("_", " "), registry=self.registry)
+            self._gauges[name].set(value)
+        return Response(generate_latest(self.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+class Observed:
+    """Counts every answer and logs it: method, the route's pattern, status, duration, request id; no path, no query."""
+
+    def __init__(self, app: ASGIApp, metrics: FaceMetrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request."""
+        status = 0
+        began_s = time.perf_counter()
+
+        async def seen(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        await self.app(scope, receive, seen)
+        if scope["type"] == "http":
+            self._record(scope, status, time.perf_counter() - began_s)
+
+    def _record(self, scope: Scope, status: int, duration_s: float) -> None:
+        self.metrics.answered(status)
+        self.metrics.refused(scope.get("problem_code", ""))
+        facts = {
+            "method": scope["method"],
+            "route": getattr(scope.get("route"), "path", None),
+            "status": status,
+            "duration_ms": round(duration_s * 1000, 2),
+            "request_id": scope.get("request_id"),
+        }
+        _LOG.info("answered", extra=facts)

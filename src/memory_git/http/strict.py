@@ -1,0 +1,98 @@
+"""Strict bodies and queries: what is not declared is refused, and JSON is read by the domain's own reader.
+
+1. A body is JSON with that media type, within its cap (chapter 10: 1 MiB, a create request 8 MiB), without duplicate keys.
+2. A query parameter that the route does not declare is refused by name, so that a misspelt one never passes for absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from pydantic import BaseModel, ConfigDict
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memory_git.domain.canonical import decode
+from memory_git.domain.errors import Fault, Invalid, TooLarge
+
+BODY_BYTES = 1 << 20
+CREATE_BYTES = 8 << 20
+_INLINE_BYTES = 32 << 10
+"""A larger body is decoded in a thread, so that it does not hold up the others."""
+
+
+class Body(BaseModel):
+    """A request body: exact types, no unknown fields."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", hide_input_in_errors=True)
+
+    def given(self) -> dict[str, Any]:
+        """Gives the fields that the client sent, as it sent them."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+
+class StrictRoute(APIRoute):
+    """A route that reads its request by the rules of this module."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Gives the handler, with the strict reading in front of FastAPI's own."""
+        handle = super().get_route_handler()
+        known = set(_query_names(self.dependant))
+        cap = (self.openapi_extra or {}).get("x-max-bytes", BODY_BYTES)
+
+        async def strictly(request: Request) -> Response:
+            _check_query(request, known)
+            if self.body_field is not None:
+                await _load(request, cap)
+            return await handle(request)
+
+        return strictly
+
+
+async def read_capped(request: Request, cap_bytes: int) -> bytes:
+    """Gives the body, or raises TooLarge `request_too_large` as soon as it is known to exceed the cap."""
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared[:16]) > cap_bytes:
+        raise _too_large(cap_bytes)
+    chunks: list[bytes] = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > cap_bytes:
+            raise _too_large(cap_bytes)
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def _load(request: Request, cap_bytes: int) -> None:
+    """Reads and decodes the body into the places where FastAPI looks for it."""
+    body = await read_capped(request, cap_bytes)
+    request._body = body
+    if not body:
+        return
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type != "application/json":
+        raise Invalid("bad_media_type", "a body is JSON: send it with Content-Type: application/json")
+    request._json = decode(body) if len(body) < _INLINE_BYTES else await run_in_threadpool(decode, body)
+
+
+def _query_names(dependant: Dependant) -> Iterator[str]:
+    yield from (str(field.alias) for field in dependant.query_params)
+    for part in dependant.dependencies:
+        yield from _query_names(part)
+
+
+def _check_query(request: Request, known: set[str]) -> None:
+    unknown = sorted(set(request.query_params) - known)
+    if unknown:
+        names = [name if name.isascii() and name.isidentifier() else "?" for name in unknown][:20]
+        faults = [Fault(None, name[:64], "is not known here", "str") for name in names]
+        raise Invalid("invalid_request", "a query parameter is not known here", faults)
+
+
+def _too_large(cap_bytes: int) -> TooLarge:
+    return TooLarge("request_too_large", f"the request is larger than {cap_bytes} bytes", max_bytes=cap_bytes)
