@@ -309,6 +309,21 @@ def test_read_only_reads_everything_and_changes_no_byte(database: Database) -> N
     assert database.path.read_bytes() == before
 
 
+def test_read_only_reads_what_a_crash_left_in_the_wal_and_leaves_it_there(
+    database: Database, tmp_path: Path
+) -> None:
+    crashed = tmp_path / "crashed"
+    crashed.mkdir()
+    database.write(lambda connection: keep(connection, 1))
+    for name in ("lethe.db", "lethe.db-wal"):
+        (crashed / name).write_bytes(database.path.with_name(name).read_bytes())
+    before = {file: file.read_bytes() for file in crashed.iterdir()}
+    recovery = Database.open(crashed / "lethe.db", SCHEMA, read_only=True)
+    assert kept(recovery) == [1]
+    recovery.close()
+    assert {file: file.read_bytes() for file in before} == before
+
+
 def test_a_file_replaced_under_a_running_store_stops_the_writing(database: Database) -> None:
     database.write(lambda connection: keep(connection, 1))
     database.path.replace(database.path.with_name("moved.db"))
