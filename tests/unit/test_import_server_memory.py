@@ -171,6 +171,20 @@ def test_a_long_name_is_cut_in_the_title_and_whole_in_the_content() -> None:
     assert record.content == f"{name}\n\n- x"
 
 
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("[" * 40 + "]" * 40, "left out: nested deeper than 32"),
+        (f'"{"x" * 5000}"', "left out: no room in extra"),
+    ],
+)
+def test_a_key_that_extra_can_not_hold_is_reported(value: str, why: str) -> None:
+    line = f'{{"name":"a","entityType":"fact","observations":["x"],"odd":{value},"even":2}}'
+    imported = import_server_memory(line.encode(), "m")
+    assert imported.memories[0].payload["extra"] == {"even": 2}
+    assert [(item.field, item.text) for item in imported.report.warnings] == [("odd", why)]
+
+
 def test_large_imports_are_divided_into_changesets() -> None:
     ops = [
         {"op_type": "add_memory", "payload": {"content": "x" * 16_000, "memory_id": str(n)}}

@@ -11,6 +11,7 @@ from memory_git.domain.ops import MAX_EXTRA_BYTES, MAX_PAYLOAD_BYTES, MAX_TAG_BY
 from memory_git.interchange.identity import clip_bytes
 from memory_git.interchange.imported import Findings
 
+_MAX_EXTRA_DEPTH = 32  # well within canonical JSON's 64, which a changeset wraps further
 _EXTRA_ROOM_BYTES = MAX_EXTRA_BYTES - 64  # a split adds its part numbers
 
 
@@ -56,7 +57,11 @@ def fit_extra(extra: Mapping[str, Any], where: str, findings: Findings) -> dict[
     kept: dict[str, Any] = {}
     used = 2
     for size, key in sorted((_entry_bytes(key, value), key) for key, value in extra.items()):
-        if used + size > _EXTRA_ROOM_BYTES:
+        if _is_deeper(extra[key], _MAX_EXTRA_DEPTH):
+            findings.warn(
+                where, clipped(one_line(key), 80), f"left out: nested deeper than {_MAX_EXTRA_DEPTH}"
+            )
+        elif used + size > _EXTRA_ROOM_BYTES:
             findings.warn(where, clipped(one_line(key), 80), "left out: no room in extra")
         else:
             kept[key] = extra[key]
@@ -70,6 +75,13 @@ def fits_payload(payload: Mapping[str, Any]) -> bool:
         return len(canonical_bytes(payload)) <= MAX_PAYLOAD_BYTES
     except Invalid:
         return False
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    if not isinstance(value, list | dict):
+        return False
+    items = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(item, levels - 1) for item in items)
 
 
 def _entry_bytes(key: str, value: Any) -> int:
