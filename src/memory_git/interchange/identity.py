@@ -15,7 +15,7 @@ def stable_id(prefix: str, name: str) -> str:
     A name that its slug spells out keeps it bare; any other carries a digest of the name.
 
     >>> stable_id("entity", "seat-hold"), stable_id("entity", "Seat hold!")
-    ('entity/seat-hold', 'entity/Seat-hold-6e9d0b0a65')
+    ('entity/seat-hold', 'entity/Seat-hold-be888f6092')
     """
     name = unicodedata.normalize("NFC", name)
     spelled = "/".join(filter(None, (slug(part) for part in name.split("/"))))

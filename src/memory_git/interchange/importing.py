@@ -17,7 +17,18 @@ from memory_git.interchange.imported import Import, Imported, ImportedLink, Repo
 from memory_git.interchange.markdown import import_markdown, shown
 from memory_git.interchange.server_memory import import_server_memory
 
-__all__ = ["Import", "Imported", "ImportedLink", "Report", "Skipped"]
+__all__ = [
+    "Import",
+    "Imported",
+    "ImportedLink",
+    "Report",
+    "Skipped",
+    "changes",
+    "detect_form",
+    "in_changesets",
+    "read_import",
+    "to_ops",
+]
 
 MAX_FILE_BYTES = 64 * 1024 * 1024
 _ROOM_BYTES = 64 * 1024
