@@ -1,0 +1,306 @@
+"""SQL of projects, refs and their logs, changesets and ops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass, fields
+from typing import Any
+
+from memory_git.storage.connection import Connection, Value
+from memory_git.storage.lethe_schema import row_range
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectRow:
+    """A project: its number names the range of its rows; events up to `baseline_seq` are its legacy baseline."""
+
+    project_id: str
+    number: int
+    root_changeset_id: str
+    baseline_seq: int
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefRow:
+    """A ref and its head."""
+
+    project_id: str
+    ref_name: str
+    head_changeset_id: str
+    protected: int
+    version: int
+    created_at: str
+    updated_at: str
+    updated_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class RefMove:
+    """A row of a ref's own hash-chained log."""
+
+    project_id: str
+    ref_name: str
+    seq: int
+    from_head: str | None
+    to_head: str
+    principal: str
+    reason: str
+    at: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesetRow:
+    """A changeset as stored; text and salts are None once redacted."""
+
+    id: int
+    project_id: str
+    changeset_id: str
+    parent_ids: str
+    ref_name: str
+    author_principal: str
+    idempotency_key: str
+    authored_view: bytes
+    message: str | None
+    message_salt: str | None
+    evidence: bytes | None
+    evidence_salt: str | None
+    verification: bytes | None
+    verification_salt: str | None
+    created_at: str
+    state_root: str
+    memories_row: int
+    memories_digest: bytes
+    memories_count: int
+    edges_row: int
+    edges_digest: bytes
+    edges_count: int
+    authored_digest: str
+    integrity_digest: str
+    digest_version: int
+    author_signature: str | None
+    request_salt: str
+    request_digest: str
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Gives the parents' ids, in their order."""
+        return tuple(self.parent_ids.split())
+
+
+@dataclass(frozen=True, slots=True)
+class OpRow:
+    """An op as stored; payload and salt are None once redacted. `visibility`, `owner_principal`: who may see it."""
+
+    project_id: str
+    changeset_row: int
+    ordinal: int
+    op_type: str
+    target_event_id: str | None
+    resulting_event_id: str | None
+    payload: bytes | None
+    salt: str | None
+    op_digest: str
+    visibility: str
+    owner_principal: str
+
+
+def _columns(row_type: type) -> str:
+    return ", ".join(item.name for item in fields(row_type))
+
+
+def _insert(connection: Connection, table: str, row: Any) -> None:
+    values = astuple(row)
+    marks = ", ".join("?" * len(values))
+    connection.execute(f"INSERT INTO {table} ({_columns(type(row))}) VALUES ({marks})", values)
+
+
+_PROJECT, _REF, _MOVE = _columns(ProjectRow), _columns(RefRow), _columns(RefMove)
+_CHANGESET, _OP = _columns(ChangesetRow), _columns(OpRow)
+
+
+# projects
+
+
+def get_project(connection: Connection, project_id: str) -> ProjectRow | None:
+    """Gives a project, or None."""
+    found = connection.row(f"SELECT {_PROJECT} FROM project WHERE project_id = ?", (project_id,))
+    return ProjectRow(*found) if found else None
+
+
+def list_projects(connection: Connection) -> list[str]:
+    """Gives all project ids, sorted."""
+    return [name for (name,) in connection.rows("SELECT project_id FROM project ORDER BY project_id")]
+
+
+def next_project_number(connection: Connection) -> int:
+    """Gives a number that no project has."""
+    return int(connection.value("SELECT coalesce(max(number), 0) + 1 FROM project"))
+
+
+def put_project(connection: Connection, row: ProjectRow) -> None:
+    """Inserts a project."""
+    _insert(connection, "project", row)
+
+
+def put_object(connection: Connection, object_id: str, project_id: str, kind: str) -> None:
+    """Notes which project an object of a route without a project belongs to."""
+    connection.execute("INSERT INTO object_project VALUES (?, ?, ?)", (object_id, project_id, kind))
+
+
+def project_of(connection: Connection, object_id: str, kind: str) -> str | None:
+    """Gives the project of an object of a kind (changeset, manifest, event, assembly), or None."""
+    found: str | None = connection.value(
+        "SELECT project_id FROM object_project WHERE object_id = ? AND kind = ?", (object_id, kind)
+    )
+    return found
+
+
+# refs
+
+
+def get_ref(connection: Connection, project_id: str, ref_name: str) -> RefRow | None:
+    """Gives a ref, or None."""
+    found = connection.row(
+        f"SELECT {_REF} FROM ref WHERE project_id = ? AND ref_name = ?", (project_id, ref_name)
+    )
+    return RefRow(*found) if found else None
+
+
+def list_refs(connection: Connection, project_id: str) -> list[RefRow]:
+    """Gives all refs of a project, by name."""
+    rows = connection.rows(f"SELECT {_REF} FROM ref WHERE project_id = ? ORDER BY ref_name", (project_id,))
+    return [RefRow(*row) for row in rows]
+
+
+def put_ref(connection: Connection, row: RefRow) -> None:
+    """Inserts a ref."""
+    _insert(connection, "ref", row)
+
+
+def swap_head(connection: Connection, moved: RefRow, expected_head: str) -> bool:
+    """Moves a ref by compare-and-swap; False when its head is not the expected one."""
+    connection.execute(
+        "UPDATE ref SET head_changeset_id = ?, version = ?, updated_at = ?, updated_by = ?"
+        " WHERE project_id = ? AND ref_name = ? AND head_changeset_id = ?",
+        (
+            moved.head_changeset_id,
+            moved.version,
+            moved.updated_at,
+            moved.updated_by,
+            moved.project_id,
+            moved.ref_name,
+            expected_head,
+        ),
+    )
+    return connection.changes() == 1
+
+
+def ref_log(connection: Connection, project_id: str, ref_name: str) -> list[RefMove]:
+    """Gives the moves of a ref, oldest first."""
+    rows = connection.rows(
+        f"SELECT {_MOVE} FROM ref_log WHERE project_id = ? AND ref_name = ? ORDER BY seq",
+        (project_id, ref_name),
+    )
+    return [RefMove(*row) for row in rows]
+
+
+def last_move(connection: Connection, project_id: str, ref_name: str) -> RefMove | None:
+    """Gives the newest move of a ref."""
+    found = connection.row(
+        f"SELECT {_MOVE} FROM ref_log WHERE project_id = ? AND ref_name = ? ORDER BY seq DESC LIMIT 1",
+        (project_id, ref_name),
+    )
+    return RefMove(*found) if found else None
+
+
+def move_at(connection: Connection, project_id: str, ref_name: str, at: str) -> RefMove | None:
+    """Gives the newest move of a ref that is not later than a time."""
+    found = connection.row(
+        f"SELECT {_MOVE} FROM ref_log WHERE project_id = ? AND ref_name = ? AND at <= ? ORDER BY seq DESC LIMIT 1",
+        (project_id, ref_name, at),
+    )
+    return RefMove(*found) if found else None
+
+
+def put_move(connection: Connection, row: RefMove) -> None:
+    """Appends to a ref's log."""
+    _insert(connection, "ref_log", row)
+
+
+# changesets
+
+
+def get_changeset(connection: Connection, project_id: str, changeset_id: str) -> ChangesetRow | None:
+    """Gives a changeset by its id, or None."""
+    found = connection.row(
+        f"SELECT {_CHANGESET} FROM changeset WHERE project_id = ? AND changeset_id = ?",
+        (project_id, changeset_id),
+    )
+    return ChangesetRow(*found) if found else None
+
+
+def changeset_at(connection: Connection, project_id: str, row: int) -> ChangesetRow | None:
+    """Gives a changeset by its row, or None."""
+    found = connection.row(
+        f"SELECT {_CHANGESET} FROM changeset WHERE project_id = ? AND id = ?", (project_id, row)
+    )
+    return ChangesetRow(*found) if found else None
+
+
+def changeset_of_key(
+    connection: Connection, project_id: str, author_principal: str, idempotency_key: str
+) -> ChangesetRow | None:
+    """Gives the changeset that an author stored under an idempotency key, or None."""
+    found = connection.row(
+        f"SELECT {_CHANGESET} FROM changeset WHERE project_id = ? AND author_principal = ? AND idempotency_key = ?",
+        (project_id, author_principal, idempotency_key),
+    )
+    return ChangesetRow(*found) if found else None
+
+
+def graph_rows(connection: Connection, project_id: str, after: int) -> list[tuple[int, str, str]]:
+    """Gives (row, changeset id, parent ids) of changesets beyond a row, in the order of arrival."""
+    return connection.rows(
+        "SELECT id, changeset_id, parent_ids FROM changeset WHERE project_id = ? AND id > ? AND id < ? ORDER BY id",
+        (project_id, after, row_range(after >> 40)[1]),
+    )
+
+
+def changeset_ids(connection: Connection, project_id: str, rows: Iterable[int]) -> dict[int, str]:
+    """Gives the ids of changesets by their rows."""
+    found: dict[int, str] = {}
+    for row in set(rows):
+        value = connection.value(
+            "SELECT changeset_id FROM changeset WHERE project_id = ? AND id = ?", (project_id, row)
+        )
+        if value is not None:
+            found[row] = value
+    return found
+
+
+def put_changeset(connection: Connection, row: ChangesetRow, ops: Sequence[OpRow]) -> None:
+    """Inserts a changeset with its ops."""
+    _insert(connection, "changeset", row)
+    marks = ", ".join("?" * len(fields(OpRow)))
+    rows: list[tuple[Value, ...]] = [astuple(op) for op in ops]
+    connection.execute_many(f"INSERT INTO op ({_OP}) VALUES ({marks})", rows)
+
+
+def ops_of(connection: Connection, project_id: str, changeset_row: int) -> list[OpRow]:
+    """Gives the ops of a changeset, in order."""
+    rows = connection.rows(
+        f"SELECT {_OP} FROM op WHERE project_id = ? AND changeset_row = ? ORDER BY ordinal",
+        (project_id, changeset_row),
+    )
+    return [OpRow(*row) for row in rows]
+
+
+def op_at(connection: Connection, project_id: str, changeset_row: int, ordinal: int) -> OpRow | None:
+    """Gives one op, or None."""
+    found = connection.row(
+        f"SELECT {_OP} FROM op WHERE project_id = ? AND changeset_row = ? AND ordinal = ?",
+        (project_id, changeset_row, ordinal),
+    )
+    return OpRow(*found) if found else None

@@ -1,0 +1,172 @@
+"""SQL of states: tree nodes, versions of records, relationships, salts, claims and the word index."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+
+from memory_git.storage.connection import Connection
+from memory_git.storage.lethe_schema import row_range
+
+CLAIM_BYTES = 16
+_VERSION = "id, project_id, memory_id, changeset_row, ordinal, previous, second_previous, record_digest, body"
+_EDGE = "id, project_id, from_memory_id, kind, to_memory_id, changeset_row, ordinal"
+_TABLES_WITH_ROWS = ("changeset", "version", "edge", "node")
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """One version of a memory; `ordinal` None: a field merge made it. `body` None: redacted."""
+
+    id: int
+    project_id: str
+    memory_id: str
+    changeset_row: int
+    ordinal: int | None
+    previous: int | None
+    second_previous: int | None
+    record_digest: bytes
+    body: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeRow:
+    """One relationship, as some changeset made it."""
+
+    id: int
+    project_id: str
+    from_memory_id: str
+    kind: str
+    to_memory_id: str
+    changeset_row: int
+    ordinal: int | None
+
+
+def last_row(connection: Connection, table: str, number: int) -> int:
+    """Gives the greatest row that a project has in a table, or the one before its first."""
+    assert table in _TABLES_WITH_ROWS, table
+    least, beyond = row_range(number)
+    found = connection.value(f"SELECT max(id) FROM {table} WHERE id >= ? AND id < ?", (least, beyond))
+    return least if found is None else int(found)
+
+
+def node_body(connection: Connection, project_id: str, row: int) -> bytes | None:
+    """Gives the body of a tree node, or None."""
+    found: bytes | None = connection.value(
+        "SELECT body FROM node WHERE id = ? AND project_id = ?", (row, project_id)
+    )
+    return found
+
+
+def put_nodes(connection: Connection, project_id: str, nodes: Iterable[tuple[int, bytes]]) -> None:
+    """Inserts tree nodes by their rows."""
+    connection.execute_many(
+        "INSERT INTO node VALUES (?, ?, ?)", [(row, project_id, body) for row, body in nodes]
+    )
+
+
+def get_version(connection: Connection, project_id: str, row: int) -> VersionRow | None:
+    """Gives a version by its row, or None."""
+    found = connection.row(
+        f"SELECT {_VERSION} FROM version WHERE id = ? AND project_id = ?", (row, project_id)
+    )
+    return VersionRow(*found) if found else None
+
+
+def all_versions(
+    connection: Connection, project_id: str, number: int, after: int, limit: int
+) -> list[VersionRow]:
+    """Gives versions beyond a row, in order."""
+    beyond = row_range(number)[1]
+    rows = connection.rows(
+        f"SELECT {_VERSION} FROM version WHERE id > ? AND id < ? AND project_id = ? ORDER BY id LIMIT ?",
+        (after, beyond, project_id, limit),
+    )
+    return [VersionRow(*row) for row in rows]
+
+
+def put_versions(connection: Connection, versions: Sequence[VersionRow]) -> None:
+    """Inserts versions."""
+    connection.execute_many(
+        "INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [astuple(row) for row in versions]
+    )
+
+
+def get_edge(connection: Connection, project_id: str, row: int) -> EdgeRow | None:
+    """Gives a relationship by its row, or None."""
+    found = connection.row(f"SELECT {_EDGE} FROM edge WHERE id = ? AND project_id = ?", (row, project_id))
+    return EdgeRow(*found) if found else None
+
+
+def edges_of(connection: Connection, project_id: str, memory_id: str) -> list[EdgeRow]:
+    """Gives every relationship that any changeset ever made with a memory; the tree says which stand."""
+    rows = connection.rows(
+        f"SELECT {_EDGE} FROM edge WHERE project_id = ? AND from_memory_id = ?"
+        f" UNION SELECT {_EDGE} FROM edge WHERE project_id = ? AND to_memory_id = ? ORDER BY 1",
+        (project_id, memory_id, project_id, memory_id),
+    )
+    return [EdgeRow(*row) for row in rows]
+
+
+def put_edges(connection: Connection, edges: Sequence[EdgeRow]) -> None:
+    """Inserts relationships."""
+    connection.execute_many("INSERT INTO edge VALUES (?, ?, ?, ?, ?, ?, ?)", [astuple(row) for row in edges])
+
+
+def get_salt(connection: Connection, project_id: str, memory_id: str) -> str | None:
+    """Gives a memory's salt, or None when the memory was never seen."""
+    found: str | None = connection.value(
+        "SELECT salt FROM memory_salt WHERE project_id = ? AND memory_id = ?", (project_id, memory_id)
+    )
+    return found
+
+
+def put_salts(connection: Connection, project_id: str, salts: Iterable[tuple[str, str]]) -> None:
+    """Inserts salts by memory id."""
+    connection.execute_many(
+        "INSERT INTO memory_salt VALUES (?, ?, ?)", [(project_id, *pair) for pair in salts]
+    )
+
+
+def claim_key(claim: str) -> bytes:
+    """Gives the indexed form of a claim: the first 16 bytes of its SHA-256; a hit is checked against the record."""
+    return hashlib.sha256(claim.encode()).digest()[:CLAIM_BYTES]
+
+
+def put_claims(connection: Connection, project_id: str, claims: Iterable[tuple[str, int]]) -> None:
+    """Indexes versions under their claims."""
+    rows = [(project_id, claim_key(claim), row) for claim, row in claims]
+    connection.execute_many("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", rows)
+
+
+def claimants(connection: Connection, project_id: str, claim: str, limit: int) -> list[int]:
+    """Gives rows of versions that make a claim, newest first."""
+    rows = connection.rows(
+        "SELECT version_row FROM claim WHERE project_id = ? AND claim = ? ORDER BY version_row DESC LIMIT ?",
+        (project_id, claim_key(claim), limit),
+    )
+    return [row for (row,) in rows]
+
+
+def claims_of_version(connection: Connection, project_id: str) -> list[tuple[bytes, int]]:
+    """Gives all claims of a project, for verify."""
+    return connection.rows(
+        "SELECT claim, version_row FROM claim WHERE project_id = ? ORDER BY version_row, claim", (project_id,)
+    )
+
+
+def put_words(connection: Connection, versions: Iterable[tuple[int, str]]) -> None:
+    """Indexes the words of versions, given as text split by spaces."""
+    connection.execute_many("INSERT INTO version_words (rowid, words) VALUES (?, ?)", list(versions))
+
+
+def versions_with_word(connection: Connection, number: int, word: str) -> list[int]:
+    """Gives rows of a project's versions that hold a word, newest first."""
+    least, beyond = row_range(number)
+    quoted = '"' + word.replace('"', '""') + '"'
+    rows = connection.rows(
+        "SELECT rowid FROM version_words WHERE version_words MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC",
+        (quoted, least, beyond),
+    )
+    return [row for (row,) in rows]
