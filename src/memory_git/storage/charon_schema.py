@@ -24,6 +24,10 @@ CREATE TABLE principal (
     created_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+INSERT INTO principal VALUES (
+    'local-operator', 'service', 'Owner of the data directory', 'readonly', '[]', 0, '1970-01-01T00:00:00.000000Z'
+);
+
 CREATE TABLE actor (
     actor_id TEXT PRIMARY KEY,
     principal_id TEXT NOT NULL REFERENCES principal,
@@ -76,6 +80,7 @@ CREATE TABLE sign_in (
 CREATE TABLE web_session (
     session_digest TEXT PRIMARY KEY,
     principal_id TEXT NOT NULL REFERENCES principal,
+    obol_id TEXT,
     csrf_secret TEXT NOT NULL,
     created_at TEXT NOT NULL,
     expires_at TEXT NOT NULL

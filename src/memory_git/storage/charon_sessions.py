@@ -9,9 +9,10 @@ from memory_git.storage.connection import Connection
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
-    """A web session as stored."""
+    """A web session as stored; one opened with a token may do what that token may, while it holds."""
 
     principal_id: str
+    obol_id: str | None
     csrf_secret: str
     expires_at: str
 
@@ -41,16 +42,16 @@ def add_session(connection: Connection, session_digest: str, row: SessionRow, at
     """Stores a session, and drops those that have expired."""
     connection.execute("DELETE FROM web_session WHERE expires_at <= ?", (at,))
     connection.execute(
-        "INSERT INTO web_session (session_digest, principal_id, csrf_secret, created_at, expires_at) "
-        "VALUES (?, ?, ?, ?, ?)",
-        (session_digest, row.principal_id, row.csrf_secret, at, row.expires_at),
+        "INSERT INTO web_session (session_digest, principal_id, obol_id, csrf_secret, created_at, expires_at) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (session_digest, row.principal_id, row.obol_id, row.csrf_secret, at, row.expires_at),
     )
 
 
 def session(connection: Connection, session_digest: str) -> SessionRow | None:
     """Gives a session, expired or not."""
     found = connection.row(
-        "SELECT principal_id, csrf_secret, expires_at FROM web_session WHERE session_digest = ?",
+        "SELECT principal_id, obol_id, csrf_secret, expires_at FROM web_session WHERE session_digest = ?",
         (session_digest,),
     )
     return SessionRow(*found) if found else None

@@ -1,0 +1,1 @@
+"""The gate: who may do what, proposals and their reviews, the only signer of protected merges, and the audit."""

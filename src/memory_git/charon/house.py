@@ -1,0 +1,202 @@
+"""The one boundary that every call passes (6-charon; 12-lessons, permissions).
+
+1. The caller's standing is asked anew: a revoked token or grant counts at once.
+2. The project is the one named, the token's, or the only one granted.
+3. Each scope is decided by the policy. A denial is in the ledger with its reason; outward it is NotFound to who may not know
+   of the project, else NotAllowed `denied`, saying what is missing.
+4. A mutation is refused in recovery, and begins only when its intent is durable in the ledger.
+5. What is shown is read for the caller's audience, which the passage carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NoReturn
+
+from memory_git.charon.caller import Caller
+from memory_git.charon.keys import Keys
+from memory_git.charon.ledger import Call, Ledger
+from memory_git.charon.standings import Identity, Standings
+from memory_git.charon.turnstile import Turnstile
+from memory_git.domain.errors import Invalid, NotAllowed, NotFound, Refused, Unavailable
+from memory_git.domain.ids import check_project_id
+from memory_git.domain.policy import Audience, Denied, Standing, audience, knows_project, may
+from memory_git.domain.times import format_time
+from memory_git.lethe.feed import Feed
+from memory_git.lethe.protocol import Lethe
+from memory_git.storage.sqlite import Database
+
+NOT_FOUND = "no such project, or not for you to know of"
+
+
+@dataclass(slots=True)
+class Passage:
+    """One call that was let through. `ids` is what its ledger row names; `settled` when the outcome is written already."""
+
+    caller: Caller
+    identity: Identity
+    call: Call
+    project_id: str
+    audience: Audience
+    intent_seq: int = 0
+    settled: bool = False
+    ids: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def standing(self) -> Standing:
+        """What the caller may do."""
+        return self.identity.standing
+
+    @property
+    def principal_id(self) -> str:
+        """Who calls."""
+        return self.identity.principal.principal_id
+
+    def may(self, scope: str) -> bool:
+        """Decides whether the caller has one more scope in the project."""
+        return not isinstance(may(self.standing, scope, self.project_id), Denied)
+
+
+@dataclass(slots=True)
+class House:
+    """What the verbs of the gate share: the database, the store, the ledger, the keys and the clock."""
+
+    database: Database
+    lethe: Lethe
+    ledger: Ledger
+    keys: Keys
+    standings: Standings
+    feed: Feed
+    now: Callable[[], datetime]
+    recovery_readonly: bool
+    turnstile: Turnstile = field(default_factory=Turnstile)
+    projects: frozenset[str] = frozenset()
+
+    def time(self) -> str:
+        """Gives the present time in the wire form."""
+        return format_time(self.now())
+
+    @contextmanager
+    def reads(
+        self, caller: Caller, route: str, project: str | None, *scopes: str, **request: Any
+    ) -> Iterator[Passage]:
+        """Lets a read through, and notes it."""
+        passage = self._let_in(caller, route, project, scopes, request)
+        with self._noted(passage):
+            yield passage
+
+    @contextmanager
+    def changes(
+        self, caller: Caller, route: str, project: str | None, *scopes: str, **request: Any
+    ) -> Iterator[Passage]:
+        """Lets a mutation through once its intent is durable, and notes its outcome."""
+        passage = self._let_in(caller, route, project, scopes, request)
+        with self._intended(passage):
+            yield passage
+
+    @contextmanager
+    def administers(
+        self, caller: Caller, route: str, project: str | None = None, *, reads: bool = False, **request: Any
+    ) -> Iterator[Passage]:
+        """Lets an administrator through: scope `admin`, or the owner of the data directory."""
+        passage = self._admitted(caller, route, project, request)
+        if not (caller.local_operator or "admin" in passage.standing.scopes):
+            self.deny(passage.call, "the token lacks the scope admin", known=True)
+        with self._noted(passage) if reads else self._intended(passage):
+            yield passage
+
+    def deny(self, call: Call, reason: str, *, known: bool) -> NoReturn:
+        """Notes a denial and raises it: NotAllowed where the caller may know of the project, else NotFound."""
+        self.ledger.deny(call, reason)
+        raise NotAllowed("denied", f"denied: {reason}") if known else NotFound("not_found", NOT_FOUND)
+
+    def forbid(self, reason: str) -> NoReturn:
+        """Raises a denial inside a call that was let in; the outcome row tells it."""
+        raise NotAllowed("denied", f"denied: {reason}")
+
+    def identify(self, caller: Caller) -> Identity:
+        """Gives the caller's identity as it holds now."""
+        return self.standings.of(caller.principal_id, caller.obol_id)
+
+    def call(self, caller: Caller, route: str, project: str | None, request: dict[str, Any]) -> Call:
+        """Gives the ledger's name for a call; one about a project that isn't there stands in the chain of no project."""
+        chain = project if project is not None and self._exists(project) else ""
+        digest = self.ledger.request_digest({"project": project, **request})
+        return Call(chain, caller.principal_id, caller.obol_id, caller.surface, route, project, digest)
+
+    def _let_in(
+        self,
+        caller: Caller,
+        route: str,
+        project: str | None,
+        scopes: tuple[str, ...],
+        request: dict[str, Any],
+    ) -> Passage:
+        identity = self.identify(caller)
+        project_id = _named(caller, identity, project)
+        call = self.call(caller, route, project_id, request)
+        for scope in scopes:
+            verdict = may(identity.standing, scope, project_id)
+            if isinstance(verdict, Denied):
+                self.deny(call, verdict.reason, known=knows_project(identity.standing, project_id))
+        return Passage(caller, identity, call, project_id, audience(identity.standing, project_id))
+
+    def _admitted(self, caller: Caller, route: str, project: str | None, request: dict[str, Any]) -> Passage:
+        identity = self.identify(caller)
+        call = self.call(caller, route, project, request)
+        return Passage(caller, identity, call, project or "", audience(identity.standing, project or ""))
+
+    @contextmanager
+    def _noted(self, passage: Passage) -> Iterator[None]:
+        try:
+            yield
+        except Refused as refusal:
+            self.ledger.read(passage.call, f"refused: {refusal.code}", passage.ids)
+            raise
+        self.ledger.read(passage.call, "shown", passage.ids)
+
+    @contextmanager
+    def _intended(self, passage: Passage) -> Iterator[None]:
+        if self.recovery_readonly:
+            raise Unavailable("recovery_readonly", "writes are refused until recovery is over")
+        with self.turnstile.passing():
+            passage.intent_seq = self.ledger.intend(passage.call, passage.ids, lambda _, seq: seq)
+            try:
+                yield
+            except Refused as refusal:
+                self._settle(passage, f"refused: {refusal.code}", refusal)
+                raise
+            except BaseException:
+                self._settle(passage, "failed", None)
+                raise
+            self._settle(passage, "done", None)
+
+    def _settle(self, passage: Passage, outcome: str, refusal: Refused | None) -> None:
+        if passage.settled:
+            return
+        reason = ""
+        if refusal is not None and refusal.code == "denied":
+            self.ledger.denials += 1
+            reason = refusal.message.removeprefix("denied: ")
+        self.ledger.settle(passage.call, passage.intent_seq, outcome, passage.ids, reason)
+
+    def _exists(self, project: str) -> bool:
+        if project not in self.projects:
+            self.projects = frozenset(self.lethe.list_projects())
+        return project in self.projects
+
+
+def _named(caller: Caller, identity: Identity, project: str | None) -> str:
+    if project is not None:
+        return check_project_id(project)
+    if caller.default_project is not None:
+        return caller.default_project
+    granted = [grant.project_id for grant in identity.standing.grants if not grant.is_wildcard]
+    if len(granted) == 1:
+        return granted[0]
+    raise Invalid(
+        "project_needed", "name a project: the token has no default, and not exactly one is granted"
+    )
