@@ -1,0 +1,276 @@
+"""Two texts compared by their words alone: the same, a near-duplicate, about one thing (4-history, conflicts).
+
+1. The same: equal after NFKC, case and white-space folding. Punctuation is kept but at the end of the text.
+2. Differing negations, numbers, dates or names never make a duplicate, however alike the rest is.
+3. A near-duplicate has the same content words in the same order; small words and endings may differ. It may begin
+   elsewhere (a phrase moved from end to start), and words of time may stand elsewhere. X over Y is not Y over X.
+4. Two decisions are about one thing when the words that name the thing agree; what may differ is the value: names,
+   numbers, dates, a negation. Doubt says no: an unrelated decision called alike is worse than one missed.
+
+No language is asked for; what `lexicon` doesn't know counts as content, so it keeps texts apart.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+from memory_git.domain import lexicon
+from memory_git.domain.canonical import sha256_hex
+from memory_git.domain.reading import Reading, Token, read
+
+Difference = Literal["negation", "number", "date", "name"]
+MIN_SHARED = 2
+MIN_TOPIC_OVERLAP = 0.5
+MIN_OVERLAP_FROM_ONE_START = 0.4
+MIN_OVERLAP_IN_DOUBT = 0.67
+
+_TYPOGRAPHY = str.maketrans(
+    {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"}
+)
+_LAST_MARKS = re.compile(r"[\s.!。]+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How two texts stand to each other. `is_near` holds for equal texts too; `similarity` is in [0, 1]."""
+
+    same: bool
+    is_near: bool
+    similarity: float
+    differs_in: frozenset[Difference]
+
+
+def normalize(text: str) -> str:
+    """Gives the text as it counts for equality: NFKC, case and white space folded, no full stop at its end.
+
+    >>> normalize("  Ｕse\\tRedis. ")
+    'use redis'
+    """
+    visible = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
+    spaced = " ".join(folded.translate(_TYPOGRAPHY).split())
+    return _LAST_MARKS.sub("", spaced) or spaced
+
+
+def text_digest(text: str) -> str:
+    """Gives SHA-256 of the normalized text: equal for texts that are the same."""
+    return sha256_hex(normalize(text).encode("utf-8", "surrogatepass"))
+
+
+def compare(a: str, b: str) -> Comparison:
+    """Gives how two texts compare; the order of the two makes no difference."""
+    if normalize(a) == normalize(b):
+        return Comparison(True, True, 1.0, frozenset())
+    left, right = read(a), read(b)
+    differs_in = _differences(left, right)
+    is_near = not differs_in and _is_same_content(left, right)
+    return Comparison(False, is_near, _similarity(left, right), differs_in)
+
+
+def is_duplicate(a: str, b: str) -> bool:
+    """Decides whether two texts say the same in the same words, small words and endings aside."""
+    return compare(a, b).is_near
+
+
+def alike_topic(a: str, b: str) -> bool:
+    """Decides whether two decisions are clearly about the same thing; when in doubt they are not."""
+    left, right = read(a), read(b)
+    topic_a, topic_b = _topic(left), _topic(right)
+    if not set(topic_a) & set(topic_b):
+        return False
+    if set(topic_a) == set(topic_b):
+        return len(topic_a) >= MIN_SHARED or _values(left) != _values(right)
+    return _is_parallel(left, right) or _overlaps(left, right)
+
+
+def topic_words(text: str) -> list[str]:
+    """Gives the words by which `alike_topic` knows what a decision is about, each once, in their order."""
+    return _topic(read(text))
+
+
+def _differences(left: Reading, right: Reading) -> frozenset[Difference]:
+    found: set[Difference] = set()
+    if left.negations != right.negations or _negates_by_prefix(left, right):
+        found.add("negation")
+    if _stems(left, "number") != _stems(right, "number"):
+        found.add("number")
+    if _stems(left, "date") != _stems(right, "date"):
+        found.add("date")
+    if _names_differ(left, right):
+        found.add("name")
+    return frozenset(found)
+
+
+def _stems(reading: Reading, kind: str) -> Counter[str]:
+    return Counter(token.stem for token in reading.tokens if token.kind == kind)
+
+
+def _negates_by_prefix(left: Reading, right: Reading) -> bool:
+    """Finds encrypted against unencrypted: a word that is another with a negating prefix."""
+    words_a = {token.stem for token in left.content if token.kind == "word"}
+    words_b = {token.stem for token in right.content if token.kind == "word"}
+    return any(
+        prefix + word in longer
+        for words, longer in ((words_a - words_b, words_b - words_a), (words_b - words_a, words_a - words_b))
+        for word in words
+        for prefix in lexicon.NEGATIVE_PREFIXES
+    )
+
+
+def _names_differ(left: Reading, right: Reading) -> bool:
+    names_a, names_b = _sure_names(left), _sure_names(right)
+    if _begin_with_other_names(left, right):
+        return True
+    if set(names_a) == set(names_b) and len(names_a) == len(names_b):
+        return names_a != names_b and not _is_same_content(left, right)
+    stems_a = {token.stem for token in left.tokens}
+    stems_b = {token.stem for token in right.tokens}
+    return any(name not in stems_b for name in names_a) or any(name not in stems_a for name in names_b)
+
+
+def _begin_with_other_names(left: Reading, right: Reading) -> bool:
+    """Finds "Grafana is hosted here" against "Kibana is hosted here". German writes all nouns so: no answer there."""
+    a, b = left.content, right.content
+    if not a or not b or left.is_german or not (a[0].is_name and b[0].is_name):
+        return False
+    return a[0].stem != b[0].stem and _sequence(a[1:]) == _sequence(b[1:])
+
+
+def _sure_names(reading: Reading) -> list[str]:
+    """Gives what is written as a name: with a capital inside a sentence, or as an identifier anywhere."""
+    return [
+        token.stem
+        for token in reading.content
+        if token.kind == "word" and token.is_name and (token.is_identifier or not token.is_first)
+    ]
+
+
+def _is_same_content(left: Reading, right: Reading) -> bool:
+    content_a, content_b = _sequence(left.content), _sequence(right.content)
+    if not content_a or not content_b:
+        return False
+    if content_a == content_b:
+        return left.marks == right.marks or Counter(left.marks) != Counter(right.marks)
+    if Counter(content_a) != Counter(content_b):
+        return False
+    if len(content_a) > 2 and _is_rotation(content_a, content_b):
+        return True
+    return _without_time(left) == _without_time(right)
+
+
+def _sequence(tokens: Sequence[Token]) -> list[str]:
+    return [token.stem for token in tokens]
+
+
+def _without_time(reading: Reading) -> list[str]:
+    return [token.stem for token in reading.content if token.kind not in {"date", "time"}]
+
+
+def _is_rotation(a: Sequence[str], b: Sequence[str]) -> bool:
+    """Decides whether `b` is `a` begun elsewhere; in linear time, as a search in `a` doubled."""
+    return "\0".join(b) + "\0" in "\0" + "\0".join([*a, *a]) + "\0"
+
+
+def _similarity(left: Reading, right: Reading) -> float:
+    """Gives Dice's coefficient over single tokens and pairs of neighbours."""
+    a, b = _shingles(left), _shingles(right)
+    total = a.total() + b.total()
+    return round(2 * (a & b).total() / total, 4) if total else 0.0
+
+
+def _shingles(reading: Reading) -> Counter[tuple[str, ...]]:
+    stems = _sequence(reading.tokens)
+    return Counter([*((stem,) for stem in stems), *pairwise(stems)])
+
+
+def _topic(reading: Reading) -> list[str]:
+    """Gives the words that name what a decision is about, in their order; Chinese characters in pairs."""
+    topic: list[str] = []
+    content = reading.content
+    for place, token in enumerate(content):
+        if token.kind == "han":
+            topic += _han_pair(content, place)
+        elif token.kind == "word" and not token.is_generic and not _is_value(token, reading):
+            topic.append(token.stem)
+    return list(dict.fromkeys(topic))
+
+
+def _han_pair(content: Sequence[Token], place: int) -> list[str]:
+    """Gives the pair that starts here, or the character when it stands alone."""
+    token = content[place]
+    following = content[place + 1] if place + 1 < len(content) else None
+    if following is not None and following.kind == "han" and following.start == token.end:
+        return [token.stem + following.stem]
+    before = content[place - 1] if place else None
+    is_alone = before is None or before.kind != "han" or before.end != token.start
+    return [token.stem] if is_alone else []
+
+
+def _is_value(token: Token, reading: Reading) -> bool:
+    """Decides whether a word is what was chosen, not what it was chosen for: a name."""
+    if token.is_identifier:
+        return True
+    is_katakana = "\u30a0" <= token.stem[0] <= "\u30ff"
+    return token.is_name and not token.is_first and not reading.is_german and not is_katakana
+
+
+def _values(reading: Reading) -> Counter[str]:
+    return Counter(
+        token.stem
+        for token in reading.content
+        if token.kind in {"number", "date", "negation"}
+        or (token.kind == "word" and _is_value(token, reading))
+    )
+
+
+def _overlaps(left: Reading, right: Reading) -> bool:
+    """Decides by the share of topic words in common, and by where they stand."""
+    topic_a, topic_b = _topic(left), _topic(right)
+    shared = set(topic_a) & set(topic_b)
+    if len(shared) < MIN_SHARED or (topic_a[0] not in shared and topic_b[0] not in shared):
+        return False
+    both_differ = len(shared) < len(topic_a) and len(shared) < len(topic_b)
+    if both_differ and shared & lexicon.ADDITIVE:
+        return False
+    overlap = len(shared) / len({*topic_a, *topic_b})
+    if both_differ and (_have_same_values(left, right) or _is_one_phrase(shared, left, right)):
+        return overlap >= MIN_OVERLAP_IN_DOUBT
+    starts_alike = topic_a[0] == topic_b[0]
+    return overlap >= (MIN_OVERLAP_FROM_ONE_START if starts_alike else MIN_TOPIC_OVERLAP)
+
+
+def _have_same_values(left: Reading, right: Reading) -> bool:
+    return bool(_values(left)) and _values(left) == _values(right)
+
+
+def _is_one_phrase(shared: set[str], left: Reading, right: Reading) -> bool:
+    """Decides whether only two neighbouring words are shared: one thing, of which two things may be said."""
+    if len(shared) > 2:
+        return False
+    for reading in (left, right):
+        places = [place for place, token in enumerate(reading.content) if token.stem in shared]
+        if not places or places[-1] - places[0] != 1:
+            return False
+        if reading.is_german and not all(reading.content[place].is_name for place in places):
+            return False  # a noun and its verb
+    return True
+
+
+def _is_parallel(left: Reading, right: Reading) -> bool:
+    """Finds "use tabs for indentation" against "use spaces for indentation": one word before an equal purpose."""
+    a, b = _sequence(left.content), _sequence(right.content)
+    cut_a, cut_b = _purpose_start(a), _purpose_start(b)
+    if cut_a is None or cut_b is None or a[cut_a:] != b[cut_b:] or len(a) != len(b) or cut_a < 2:
+        return False
+    return sum(one != other for one, other in zip(a, b, strict=True)) == 1 and a[0] == b[0]
+
+
+def _purpose_start(stems: Sequence[str]) -> int | None:
+    places = [place for place, stem in enumerate(stems) if stem in lexicon.PURPOSES]
+    return places[0] if len(places) == 1 and places[0] + 1 < len(stems) else None
