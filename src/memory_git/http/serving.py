@@ -111,6 +111,23 @@ def serve(
     Serving(app, where, tls=tls, behind_proxy=behind_proxy, on_stop=on_stop).run(ready)
 
 
+@contextlib.contextmanager
+def running(
+    app: ASGIApp, where: Where | None = None, on_stop: Callable[[], None] = lambda: None
+) -> Iterator[Where]:
+    """Serves in a thread of its own while the block runs; gives the bound address once requests are accepted."""
+    serving = Serving(app, where or Where(), on_stop=on_stop)
+    started = threading.Event()
+    thread = threading.Thread(target=serving.run, args=(lambda _where: started.set(),), name="serving")
+    thread.start()
+    try:
+        started.wait()
+        yield serving.where
+    finally:
+        serving.stop()
+        thread.join()
+
+
 class _Server(uvicorn.Server):
     """uvicorn's server, which says when it has started, ends streams first, and does not raise the signal again."""
 
