@@ -30,11 +30,9 @@ STOP = _words(
 GERMAN = _words(
     "der die das und nicht ist wird werden eine einen einem einer fur für uber über im den dem zum zur bei kein"
 )
+# Without an article after it, a noun that follows one is often what was chosen: "mit Angular", "in Go".
+BARE_PREPOSITIONS = _words("mit in über von per nach auf als unter")
 ARTICLES_WITH_CASE = _words("der dem den des")
-RESTRICTIONS = _words("only except unless nur außer ausser seulement sauf только кроме")
-ORDERED = _words(
-    "over statt anstatt plutot plutôt вместо instead rather than before after vor nach avant apres après"
-)
 PURPOSES = _words("for für pour для")
 
 NEGATIONS = _words(

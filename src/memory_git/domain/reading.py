@@ -23,7 +23,10 @@ NEGATION = "¬"
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: its stem, what it is, where it stood, and what its capitals say."""
+    """One token: its stem, what it is, where it stood, and what its capitals say.
+
+    `is_value` holds for a name that a decision chooses, as against a word for what it is about.
+    """
 
     stem: str
     kind: Kind
@@ -33,6 +36,7 @@ class Token:
     is_identifier: bool = False
     is_first: bool = False
     is_generic: bool = False
+    is_value: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ _KANA_PIECE = re.compile(
     re.VERBOSE,
 )
 _PUNCTUATION = frozenset(",;:\"'()[]{}«»„“”‘’`*_-–—…、，；：「」『』（）【】·・/\\")
-_IDENTIFIER = re.compile(r"[^\W\d_]\d|\d[^\W\d_]|[a-zа-я][A-ZА-Я]|[._/@:#+]")
+_IDENTIFIER = re.compile(r"\d|[a-zа-я][A-ZА-Я]|[._/@:#+]")
 _GROUPED = re.compile(r"\d{1,3}(?:[.,'\u2019\u202f]\d{3})+")
 _HAN_VALUES = {sign: value for value, sign in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2}
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10000}
@@ -115,7 +119,8 @@ def read(text: str) -> Reading:
             starts_sentence = True
     german = any(token.kind == "stop" and token.stem in lexicon.GERMAN for token in tokens)
     german = german or any(letter in "äöüßÄÖÜ" for letter in folded)
-    return Reading(tuple(_settle_echoes(_settle_dates(tokens))), tuple(marks), german)
+    tokens = _settle_values(_settle_echoes(_settle_dates(tokens)), german)
+    return Reading(tuple(tokens), tuple(marks), german)
 
 
 def _tokens_of(match: re.Match[str], marks: list[str], shouts: bool) -> Iterator[Token]:
@@ -193,7 +198,8 @@ def _word_token(text: str, folded: str, start: int, end: int, shouts: bool) -> T
     capital = text[:1].isupper() and not shouts
     generic = folded in lexicon.GENERIC
     return Token(
-        stem(folded.replace("-", "")), "word", start, end, is_name=identifier or capital, is_identifier=identifier,
+        folded if identifier else stem(folded.replace("-", "")), "word", start, end,
+        is_name=identifier or capital, is_identifier=identifier,
         is_generic=generic,
     )  # fmt: skip
 
@@ -259,6 +265,19 @@ def _settle_echoes(tokens: list[Token]) -> list[Token]:
             settled.append(token)
         elif not has_negation:
             settled.append(replace(token, stem=NEGATION))
+    return settled
+
+
+def _settle_values(tokens: list[Token], is_german: bool) -> list[Token]:
+    """Marks the names that a decision may choose; in German, which writes all nouns so, only sure ones."""
+    settled = []
+    for place, token in enumerate(tokens):
+        is_katakana = "\u30a0" <= token.stem[0] <= "\u30ff"
+        is_chosen = token.is_name and not token.is_first and not is_katakana
+        if is_german:
+            is_chosen = is_chosen and place > 0 and tokens[place - 1].stem in lexicon.BARE_PREPOSITIONS
+        is_value = token.kind == "word" and (token.is_identifier or is_chosen)
+        settled.append(replace(token, is_value=True) if is_value else token)
     return settled
 
 

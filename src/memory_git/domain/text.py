@@ -196,7 +196,7 @@ def _topic(reading: Reading) -> list[str]:
     for place, token in enumerate(content):
         if token.kind == "han":
             topic += _han_pair(content, place)
-        elif token.kind == "word" and not token.is_generic and not _is_value(token, reading):
+        elif token.kind == "word" and not token.is_generic and not token.is_value:
             topic.append(token.stem)
     return list(dict.fromkeys(topic))
 
@@ -212,20 +212,11 @@ def _han_pair(content: Sequence[Token], place: int) -> list[str]:
     return [token.stem] if is_alone else []
 
 
-def _is_value(token: Token, reading: Reading) -> bool:
-    """Decides whether a word is what was chosen, not what it was chosen for: a name."""
-    if token.is_identifier:
-        return True
-    is_katakana = "\u30a0" <= token.stem[0] <= "\u30ff"
-    return token.is_name and not token.is_first and not reading.is_german and not is_katakana
-
-
 def _values(reading: Reading) -> Counter[str]:
     return Counter(
         token.stem
         for token in reading.content
-        if token.kind in {"number", "date", "negation"}
-        or (token.kind == "word" and _is_value(token, reading))
+        if token.is_value or token.kind in {"number", "date", "negation"}
     )
 
 
