@@ -45,6 +45,7 @@ class Op(TypedDict):
     payload: NotRequired[Object]
     op_salt: NotRequired[str | None]
     withheld: NotRequired[bool]
+    redacted: NotRequired[bool]
 
 
 class Changeset(TypedDict):
@@ -130,13 +131,14 @@ class Event(TypedDict):
     project_id: str
     seq: int
     event_type: str
-    content: NotRequired[Any]
+    content: NotRequired[str | None]
+    content_digest: str
     memory_id: NotRequired[str | None]
     changeset_id: NotRequired[str | None]
+    record_digest: NotRequired[str | None]
     actor: NotRequired[str | None]
     created_at: str
     salt: NotRequired[str | None]
-    previous_digest: NotRequired[str | None]
     event_digest: str
 
 

@@ -19,8 +19,8 @@ After = Annotated[int, Query(ge=0, le=2**53 - 1)]
 @routes.post("/events", status_code=201, responses=answers(shapes.Event, 409, 413, status=201))
 def append_event(lethe: Store, body: bodies.EventRequest) -> JsonAnswer:
     """Appends one event."""
-    event = body.given()
-    return JsonAnswer(lethe.append_event(event.pop("project_id"), event), 201)
+    event = {name: value for name, value in body.items() if name != "project_id"}
+    return JsonAnswer(lethe.append_event(body.get("project_id", ""), event), 201)
 
 
 @routes.get("/events", responses=answers(shapes.Events))
@@ -42,7 +42,7 @@ def get_event(lethe: Store, event_id: str) -> JsonAnswer:
 )
 def record_assembly(lethe: Store, key: str, body: bodies.AssemblyRequest) -> JsonAnswer:
     """Records what a model call was given."""
-    return JsonAnswer(lethe.record_assembly(key, body.given()), 201)
+    return JsonAnswer(lethe.record_assembly(key, body), 201)
 
 
 @routes.get("/sessions/{key:path}/assemblies", responses=answers(shapes.Assemblies))

@@ -26,7 +26,7 @@ def list_projects(lethe: Store) -> JsonAnswer:
 )
 def create_changeset(lethe: Store, metrics: Counted, body: bodies.CreateRequest) -> JsonAnswer:
     """Validates and stores a changeset; 200 says that it is a replay of an earlier equal request."""
-    changeset, replayed = lethe.create_changeset(body.given())
+    changeset, replayed = lethe.create_changeset(body)
     if not replayed:
         metrics.created()
     return JsonAnswer(changeset, 200 if replayed else 201)
@@ -88,7 +88,7 @@ def advance_ref(lethe: Store, project: str, body: bodies.AdvanceRequest) -> Json
 @routes.post("/{project}/refs/merge", responses=answers(shapes.Ref, 409, 413))
 def merge_ref(lethe: Store, project: str, body: bodies.MergeRequest) -> JsonAnswer:
     """Moves a protected ref on a signed authorization."""
-    return JsonAnswer(lethe.merge_ref(project, body.given()))
+    return JsonAnswer(lethe.merge_ref(project, body))
 
 
 @routes.get("/{project}/changesets", responses=answers(shapes.Log))

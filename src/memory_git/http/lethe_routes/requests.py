@@ -1,13 +1,15 @@
-"""The shapes of Lethe's request bodies: exact types, unknown fields refused.
+"""The shapes of Lethe's request bodies.
 
-What stands inside an op, a record or an envelope is left to the store, which finds all of its faults at once.
+1. A body that becomes the arguments of a verb is checked here: exact types, unknown fields refused.
+2. A body that a verb takes whole is described here and checked by the store alone, which finds all faults at once;
+   so the same request is refused in the same words with and without HTTP between.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from memory_git.http.strict import Body
 
@@ -26,7 +28,7 @@ Ops = Annotated[list[Any], WithJsonSchema({"type": "array", "maxItems": 10_000, 
 Objects = Annotated[list[Any], WithJsonSchema({"type": "array", "items": {"type": "object"}})]
 
 
-class CreateRequest(Body):
+class _CreateRequest(Body):
     """A changeset to store (3-model, changeset)."""
 
     project_id: str
@@ -70,7 +72,7 @@ class AdvanceRequest(Body):
     principal: str = "system"
 
 
-class MergeRequest(Body):
+class _MergeRequest(Body):
     """A move of a protected ref; `merge_authorization` is the JSON text of `{envelope, signature}`."""
 
     ref_name: str
@@ -147,7 +149,7 @@ class RevertPlanRequest(Body):
     mainline: Annotated[int, Field(ge=1, le=2)] | None = None
 
 
-class ContextRequest(Body):
+class _ContextRequest(Body):
     """What context is asked for (7-context)."""
 
     ref_name: str
@@ -162,7 +164,7 @@ class ContextRequest(Body):
     now: str | None = None
 
 
-class EventRequest(Body):
+class _EventRequest(Body):
     """An event to append."""
 
     project_id: str
@@ -173,7 +175,7 @@ class EventRequest(Body):
     event_id: str | None = None
 
 
-class AssemblyRequest(Body):
+class _AssemblyRequest(Body):
     """What a model call was given."""
 
     project_id: str
@@ -194,3 +196,24 @@ class BackupRequest(Body):
     """A directory of the server's machine."""
 
     to_directory: str
+
+
+class _ManifestRequest(Body):
+    """A manifest to store (7-context)."""
+
+    model_config = ConfigDict(extra="allow")
+
+    project_id: str
+    kind: Literal["input", "output"]
+
+
+def _described(model: type[BaseModel]) -> WithJsonSchema:
+    return WithJsonSchema({**model.model_json_schema(), "title": model.__name__.removeprefix("_")})
+
+
+CreateRequest = Annotated[Object, _described(_CreateRequest)]
+MergeRequest = Annotated[Object, _described(_MergeRequest)]
+ContextRequest = Annotated[Object, _described(_ContextRequest)]
+ManifestRequest = Annotated[Object, _described(_ManifestRequest)]
+EventRequest = Annotated[Object, _described(_EventRequest)]
+AssemblyRequest = Annotated[Object, _described(_AssemblyRequest)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from fastapi import Body as RawBody
 from fastapi import Query
 
 from memory_git.http.lethe_routes import answers as shapes
@@ -15,11 +14,10 @@ from memory_git.http.problems import JsonAnswer
 
 routes = router("states")
 MemoryId = Annotated[str, Query(alias="id")]
-Raw = Annotated[dict[str, Any], RawBody()]
 
 
 @routes.post("/manifests", status_code=201, responses=answers(shapes.Object, 409, 413, status=201))
-def create_manifest(lethe: Store, body: Raw) -> JsonAnswer:
+def create_manifest(lethe: Store, body: bodies.ManifestRequest) -> JsonAnswer:
     """Checks and stores a manifest."""
     return JsonAnswer(lethe.create_manifest(body), 201)
 
@@ -108,4 +106,4 @@ def read_context(
 @routes.post("/{project}/context", responses=answers(shapes.Object, 409, 413))
 def context(lethe: Store, project: str, audience: Reader, body: bodies.ContextRequest) -> JsonAnswer:
     """Gives the accepted memory for a prompt, with a manifest where one is asked for."""
-    return JsonAnswer(lethe.context(project, body.given(), audience))
+    return JsonAnswer(lethe.context(project, body, audience))
