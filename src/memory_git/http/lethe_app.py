@@ -13,7 +13,7 @@ from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import events, history, merges, states
 from memory_git.http.lethe_routes import requests as bodies
 from memory_git.http.lethe_routes.parts import Counted, Store, router
-from memory_git.http.limits import LOOPBACK_HOSTS, BearerCheck, HostAndOrigin, LastCatch
+from memory_git.http.limits import LOOPBACK_HOSTS, AtMost, BearerCheck, HostAndOrigin, LastCatch
 from memory_git.http.live import live_answer
 from memory_git.http.metrics import FaceMetrics, Observed
 from memory_git.http.openapi import answers, describe
@@ -55,6 +55,7 @@ def create_lethe_app(
     describe(app, OPEN_PATHS)
     app.add_middleware(BearerCheck, key=api_key, open_paths=OPEN_PATHS)
     app.add_middleware(HostAndOrigin, hosts=hosts)
+    app.add_middleware(AtMost)
     app.add_middleware(LastCatch)
     app.add_middleware(Observed, metrics=app.state.metrics)
     return app

@@ -3,7 +3,8 @@
 1. A request whose Host is not on the list is refused: a page of a foreign site can rebind its name to this address.
 2. A request that names an Origin must name the very host that it asks, or one on the list of origins.
 3. Lethe's bearer is compared in constant time; only liveness, readiness and the API's own description go without.
-4. Whatever leaves a route as an exception becomes a problem document here; nothing reaches the server's own log.
+4. Requests that wait for their answer are bounded in number; one too many is 503 `busy`.
+5. Whatever leaves a route as an exception becomes a problem document here; nothing reaches the server's own log.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memory_git.domain.errors import NotAllowed, Unauthenticated
+from memory_git.domain.errors import NotAllowed, Unauthenticated, Unavailable
 from memory_git.http.problems import problem_answer
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class LastCatch:
-    """Gives each request an id (`X-Request-Id`) and each escaped exception an answer (rule 4)."""
+    """Gives each request an id (`X-Request-Id`) and each escaped exception an answer (rule 5)."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -34,18 +35,21 @@ class LastCatch:
             await self.app(scope, receive, send)
             return
         request_id = scope["request_id"] = secrets.token_hex(8)
-        started = False
+        started = finished = False
 
         async def numbered(message: Message) -> None:
-            nonlocal started
+            nonlocal started, finished
             if message["type"] == "http.response.start":
                 started = True
                 message["headers"] = [*message["headers"], (b"x-request-id", request_id.encode())]
             await send(message)
+            finished = started and not message.get("more_body", message["type"] == "http.response.start")
 
         try:
             await self.app(scope, receive, numbered)
         except Exception as error:
+            if finished:
+                return
             answer = problem_answer(error, request_id)
             if started:
                 raise _Broken(request_id) from None
@@ -55,6 +59,34 @@ class LastCatch:
 
 class _Broken(Exception):
     """An answer broke off half-way; only its request id is said, for the server to close the connection."""
+
+
+class AtMost:
+    """Refuses a request with 503 `busy` while too many others wait for their answer; a stream waits for nothing."""
+
+    def __init__(self, app: ASGIApp, most: int = 256) -> None:
+        self.app = app
+        self.most = most
+        self._waiting: set[object] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        if len(self._waiting) >= self.most:
+            raise Unavailable("busy", "too many requests at once: come again", retry_after_s=1)
+        mark = object()
+        self._waiting.add(mark)
+
+        async def begun(message: Message) -> None:
+            self._waiting.discard(mark)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, begun)
+        finally:
+            self._waiting.discard(mark)
 
 
 class HostAndOrigin:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from memory_git.domain.errors import Fault, Invalid, TooLarge
 
 BODY_BYTES = 1 << 20
 CREATE_BYTES = 8 << 20
+_READ_S = 60
 _INLINE_BYTES = 32 << 10
 """A larger body is decoded in a thread, so that it does not hold up the others."""
 
@@ -58,14 +60,16 @@ async def read_capped(request: Request, cap_bytes: int) -> bytes:
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared[:16]) > cap_bytes:
         raise _too_large(cap_bytes)
-    chunks: list[bytes] = []
-    size = 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > cap_bytes:
-            raise _too_large(cap_bytes)
-        chunks.append(chunk)
-    return b"".join(chunks)
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_READ_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > cap_bytes:
+                    raise _too_large(cap_bytes)
+    except TimeoutError:
+        raise Invalid("body_too_slow", f"the body did not arrive within {_READ_S} s") from None
+    return bytes(body)
 
 
 async def _load(request: Request, cap_bytes: int) -> None:
