@@ -29,7 +29,7 @@ from memory_git.lethe.feed import Feed
 from memory_git.lethe.protocol import Lethe
 from memory_git.storage.sqlite import Database
 
-NOT_FOUND = "no such project, or not for you to know of"
+NOT_FOUND = "not found, or not for you to know of"
 
 
 @dataclass(slots=True)

@@ -1,0 +1,251 @@
+"""Reads of history, states, context and manifests, each for the caller's audience (6-charon, reading)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_git.charon.caller import Caller
+from memory_git.charon.house import House, Passage
+from memory_git.charon.refs import find_ref, head_of, place, require_changeset, visible_refs, working_ref
+from memory_git.domain.errors import Invalid, NotFound
+from memory_git.domain.ids import SHARED_MAIN
+from memory_git.domain.policy import knows_project
+from memory_git.lethe.protocol import Json
+from memory_git.storage import charon_proposals
+
+MAX_PAGE = 200
+MAX_COUNTED = 1000
+_COUNT_PAGE = 100
+READ = "memory.read"
+SEARCH = "memory.search"
+
+
+def list_projects(house: House, caller: Caller) -> list[str]:
+    """Gives the projects that the caller may know of, sorted."""
+    identity = house.identify(caller)
+    house.ledger.read(house.call(caller, "list_projects", None, {}), "shown", {})
+    return [name for name in house.lethe.list_projects() if knows_project(identity.standing, name)]
+
+
+def status(house: House, caller: Caller, project: str | None) -> Json:
+    """Tells where the caller's working branch stands against accepted memory, and what is open."""
+    with house.reads(caller, "status", project, READ) as passage:
+        lethe, project_id = house.lethe, passage.project_id
+        shared = str(lethe.resolve_ref(project_id, SHARED_MAIN)["head_changeset_id"])
+        working = working_ref(passage) if passage.identity.actors else None
+        own = find_ref(house, project_id, working) if working else None
+        head = own["head_changeset_id"] if own else None
+        with house.database.read() as connection:
+            open_proposals = charon_proposals.count_open(connection, project_id, house.time())
+        active = lethe.memories(project_id, shared, limit=1, status="active", audience=passage.audience)
+        return {
+            "project": project_id,
+            "principal": passage.principal_id,
+            "working_ref": working,
+            "working_head": head,
+            "shared_head": shared,
+            "ahead": _beyond(house, project_id, head, shared) if head else 0,
+            "behind": _beyond(house, project_id, shared, head) if head else 0,
+            "open_proposals": open_proposals,
+            "open_conflicts": len(lethe.list_conflicts(project_id, status="open", audience=passage.audience)),
+            "total_active": active["total"],
+            "recovery_readonly": house.recovery_readonly,
+        }
+
+
+def list_refs(house: House, caller: Caller, project: str | None) -> list[Json]:
+    """Gives the refs that the caller may read, by name."""
+    with house.reads(caller, "list_refs", project, READ) as passage:
+        return visible_refs(house, passage)
+
+
+def log(
+    house: House,
+    caller: Caller,
+    project: str | None,
+    ref: str | None,
+    *,
+    limit: int,
+    before: str | None,
+    first_parent: bool,
+) -> Json:
+    """Gives the ancestors of a ref's head, newest first: `{changesets, project, ref, next?}`."""
+    request = {"ref": ref, "limit": limit, "before": before, "first_parent": first_parent}
+    with house.reads(caller, "log", project, READ, **request) as passage:
+        at = place(house, passage, ref, None)
+        return house.lethe.log(
+            passage.project_id,
+            at.ref_name,
+            head=at.head,
+            limit=_page(limit),
+            before=before,
+            first_parent=first_parent,
+            audience=passage.audience,
+        )
+
+
+def show(house: House, caller: Caller, project: str | None, changeset_id: str) -> Json:
+    """Gives one changeset, its ops withheld where the caller may not see them."""
+    with house.reads(caller, "show", project, READ, changeset_id=changeset_id) as passage:
+        passage.ids["changeset_id"] = changeset_id
+        return require_changeset(house, passage, changeset_id)
+
+
+def diff(house: House, caller: Caller, project: str | None, target: str, base: str | None) -> Json:
+    """Gives the semantic diff of two heads, each a ref's name or a changeset id; by default from the first parent."""
+    with house.reads(caller, "diff", project, READ, target=target, base=base) as passage:
+        to = head_of(house, passage, target)
+        since = head_of(house, passage, base) if base is not None else None
+        passage.ids.update(target=to, base=since)
+        return house.lethe.diff(to, since, passage.audience)
+
+
+def memories(
+    house: House,
+    caller: Caller,
+    project: str | None,
+    ref: str | None,
+    head: str | None,
+    *,
+    limit: int,
+    after: str | None,
+    kind: str | None,
+    status_is: str | None,
+) -> Json:
+    """Gives the memories at a head, in the order of keys: `{memories, relationships, next?, total}` and where it looked."""
+    request = {"ref": ref, "head": head, "limit": limit, "after": after, "kind": kind, "status": status_is}
+    with house.reads(caller, "memories", project, READ, **request) as passage:
+        at = place(house, passage, ref, head)
+        found = house.lethe.memories(
+            passage.project_id,
+            at.head,
+            limit=_page(limit),
+            after=after,
+            kind=kind,
+            status=status_is,
+            audience=passage.audience,
+        )
+        return {**found, "ref": at.ref_name, "head": at.head}
+
+
+def memory(
+    house: House, caller: Caller, project: str | None, memory_id: str, ref: str | None, head: str | None
+) -> Json:
+    """Gives one memory at a head, with its relationships and the proof that it stands there."""
+    with house.reads(caller, "memory", project, READ, memory_id=memory_id, ref=ref, head=head) as passage:
+        at = place(house, passage, ref, head)
+        found = house.lethe.memory(passage.project_id, at.head, memory_id, passage.audience)
+        return {**found, "ref": at.ref_name, "head": at.head}
+
+
+def memory_history(
+    house: House, caller: Caller, project: str | None, memory_id: str, ref: str | None, head: str | None
+) -> Json:
+    """Gives the versions of one memory that a head reaches, newest first."""
+    with house.reads(
+        caller, "memory_history", project, READ, memory_id=memory_id, ref=ref, head=head
+    ) as passage:
+        at = place(house, passage, ref, head)
+        found = house.lethe.memory_history(passage.project_id, at.head, memory_id, passage.audience)
+        return {**found, "ref": at.ref_name, "head": at.head}
+
+
+def search(
+    house: House,
+    caller: Caller,
+    project: str | None,
+    query: str,
+    ref: str | None,
+    head: str | None,
+    limit: int,
+) -> Json:
+    """Gives the active memories at a head that have a word of the query, best first."""
+    request = {"query": query, "ref": ref, "head": head, "limit": limit}
+    with house.reads(caller, "search", project, SEARCH, **request) as passage:
+        at = place(house, passage, ref, head)
+        found = house.lethe.search(
+            passage.project_id, at.head, query, limit=_page(limit), audience=passage.audience
+        )
+        return {**found, "ref": at.ref_name, "head": at.head}
+
+
+def context(
+    house: House,
+    caller: Caller,
+    project: str | None,
+    ref: str | None,
+    head: str | None,
+    *,
+    create_manifest: bool,
+    asked: dict[str, Any],
+) -> Json:
+    """Gives the accepted memory for a prompt at a head (7-context); a manifest of it is a mutation."""
+    passes = house.changes if create_manifest else house.reads
+    request = {**asked, "ref": ref, "head": head, "create_manifest": create_manifest}
+    with passes(caller, "context", project, READ, **request) as passage:
+        at = place(house, passage, ref, head)
+        found = house.lethe.context(
+            passage.project_id,
+            _context_request(
+                house, passage, at.ref_name, at.head, create_manifest=create_manifest, asked=asked
+            ),
+            passage.audience,
+        )
+        passage.ids.update(head=at.head, manifest_id=found.get("manifest_id"))
+        return found
+
+
+def manifest(house: House, caller: Caller, manifest_id: str, *, reproduce: bool) -> Json:
+    """Gives a manifest, or the records that it pins, to its principal or an administrator."""
+    route = "reproduce" if reproduce else "manifest"
+    try:
+        found = house.lethe.get_manifest(manifest_id)
+    except NotFound:
+        house.deny(
+            house.call(caller, route, None, {"manifest_id": manifest_id}), "no such manifest", known=False
+        )
+    with house.reads(caller, route, found["project_id"], READ, manifest_id=manifest_id) as passage:
+        passage.ids["manifest_id"] = manifest_id
+        if found.get("principal") != passage.principal_id and "admin" not in passage.standing.scopes:
+            raise NotFound("not_found", "not found, or not for you to know of")
+        return house.lethe.reproduce(manifest_id, passage.audience) if reproduce else found
+
+
+def _context_request(
+    house: House, passage: Passage, ref_name: str, head: str, *, create_manifest: bool, asked: dict[str, Any]
+) -> Json:
+    values = {
+        **asked,
+        "ref_name": ref_name,
+        "head_changeset_id": head,
+        "create_manifest": create_manifest,
+        "principal": passage.principal_id,
+        "actor_id": passage.caller.default_actor,
+        "now": asked.get("now") or house.time(),
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _beyond(house: House, project_id: str, head: str, other: str) -> int:
+    """Counts the changesets that a head reaches and another doesn't, up to MAX_COUNTED."""
+    if house.lethe.is_ancestor(project_id, head, other):
+        return 0
+    count, before = 0, None
+    while count < MAX_COUNTED:
+        page = house.lethe.log(project_id, head=head, limit=_COUNT_PAGE, before=before)
+        beyond = [
+            item
+            for item in page["changesets"]
+            if not house.lethe.is_ancestor(project_id, item["changeset_id"], other)
+        ]
+        count += len(beyond)
+        before = page.get("next")
+        if not beyond or before is None:
+            break
+    return min(count, MAX_COUNTED)
+
+
+def _page(limit: int) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MAX_PAGE:
+        raise Invalid("bad_limit", f"limit is a number from 1 to {MAX_PAGE}")
+    return limit
