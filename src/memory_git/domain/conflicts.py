@@ -21,7 +21,6 @@ speak of one side, and say which.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -200,14 +199,14 @@ def _key_claims(record: Record) -> set[str]:
     if record.fact_key:
         return {f"k\0{place}\0{record.fact_key}"}
     if record.subject:
-        return {f"s\0{place}\0{record.subject}"}
+        return {f"s\0{place}\0{text.normalize(record.subject)}"}
     return set()
 
 
 def _word_claims(record: Record) -> list[str]:
-    """Gives claims by word; the longest words, which are the rarer ones."""
-    distinct = sorted(set(words(record.content)), key=lambda word: (-len(word), word))
-    return [f"w\0{record.scope or ''}\0{word}" for word in distinct[:MOST_CLAIM_WORDS]]
+    """Gives claims by the words that say what a decision is about."""
+    topic = dict.fromkeys(text.topic_words(record.content))
+    return [f"w\0{record.scope or ''}\0{word}" for word in list(topic)[:MOST_CLAIM_WORDS]]
 
 
 # facts and decisions that contradict
@@ -241,18 +240,13 @@ def _opponents(mine: Record, side: Side, other: Side) -> Iterator[Record]:
 
 
 def candidates(record: Record, claims: Claims) -> list[Record]:
-    """Gives the records that might contradict one, by its keys, else (decisions) by at least two shared rare words."""
+    """Gives the records that might contradict one, by its keys, and decisions by a word of what they are about."""
     found: dict[str, Record] = {}
     for claim in sorted(_key_claims(record)):
         found.update({item.memory_id: item for item in claims(claim)})
     if record.kind == "decision":
-        shared: Counter[str] = Counter()
-        by_word: dict[str, Record] = {}
         for claim in _word_claims(record):
-            for item in claims(claim):
-                shared[item.memory_id] += 1
-                by_word[item.memory_id] = item
-        found.update({name: by_word[name] for name, count in shared.items() if count > 1})
+            found.update({item.memory_id: item for item in claims(claim)})
     found.pop(record.memory_id, None)
     return [found[name] for name in sorted(found)]
 
@@ -266,12 +260,12 @@ def contradicts(one: Record, two: Record) -> bool:
         return False
     if (one.scope or "") != (two.scope or "") or not (one.is_active and two.is_active):
         return False
-    if text.text_digest(one.content) == text.text_digest(two.content):
+    if text.is_duplicate(one.content, two.content):
         return False
     if one.fact_key or two.fact_key:
         same = one.fact_key == two.fact_key
     elif one.subject or two.subject:
-        same = one.subject == two.subject
+        same = text.normalize(one.subject or "") == text.normalize(two.subject or "")
     else:
         same = one.kind == "decision" and text.alike_topic(one.content, two.content)
     return same and validity_overlaps(one, two)
@@ -428,7 +422,7 @@ _DOWNGRADING = frozenset(
 def _ops_on(side: Side, memory_id: str) -> Iterator[Op]:
     for changeset in side.changesets:
         for op in changeset.ops:
-            if op.target_event_id == memory_id or op.resulting_event_id == memory_id:
+            if memory_id in (op.target_event_id, op.resulting_event_id):
                 yield op
 
 
@@ -508,7 +502,7 @@ def _one_sided(
 
 def _stale_base(base: str, left: Side, right: Side) -> Iterator[Conflict]:
     unrelated = not (left.base_is_ancestor and right.base_is_ancestor)
-    if unrelated or base not in (left.head, right.head):
+    if unrelated or base not in {left.head, right.head}:
         detail = (
             "the declared base is not an ancestor" if unrelated else "both sides moved past the declared base"
         )

@@ -25,7 +25,7 @@ Diff           {project_id, base_changeset_id, target_changeset_id, base_state_r
 MergeRequest   {ref_name, expected_head, new_head, merge_proposal_id, reviewer_principal, merge_authorization, proposal_state?}
 MergePlan      {base_changeset_ids, target_head, source_head, strategy: up_to_date|fast_forward|merge_commit, conflicts, unsettled, diff,
                authors, private_memory_count}; `unsettled` lists {memory_id, fields, base, left, right} that a merge changeset must answer by ops
-RewritePlan    {parent_changeset_id, steps: [{source_changeset_id?, message, ops}], refused: [{source_changeset_id?, ordinal, needs, reason}], diff}
+RewritePlan    {parent_changeset_id, steps: [{source_changeset_id?, message, ops}], refused: [{source_changeset_id?, ordinal?, memory_id?, fields?, needs, reason}]}
 Event          {event_id, project_id, seq, event_type, content, memory_id?, changeset_id?, actor?, created_at, salt, previous_digest?, event_digest}
 Context, Manifest, Reproduction: chapter 7
 Verification   {ok, project_id, checked: {kind: count}, faults: [{kind, object_id, why}]}
@@ -139,7 +139,9 @@ class Lethe(Protocol):
         """Gives one Entry at a state, with `relationships` and a `proof`. NotFound for an absent or unreadable one."""
         ...
 
-    def memory_history(self, project_id: str, head: str, memory_id: str, audience: Audience | None = None) -> Json:
+    def memory_history(
+        self, project_id: str, head: str, memory_id: str, audience: Audience | None = None
+    ) -> Json:
         """Gives `{memory_id, versions: [Entry + {author_principal, created_at, message}]}`, newest first, reachable from `head`."""
         ...
 
@@ -184,7 +186,9 @@ class Lethe(Protocol):
         """Gives stored conflicts."""
         ...
 
-    def persist_conflicts(self, project_id: str, proposal_id: str, conflicts: Sequence[Mapping[str, Any]]) -> int:
+    def persist_conflicts(
+        self, project_id: str, proposal_id: str, conflicts: Sequence[Mapping[str, Any]]
+    ) -> int:
         """Stores what `detect_conflicts` found, bound to a proposal; an equal one is stored once. A resolution carries over."""
         ...
 

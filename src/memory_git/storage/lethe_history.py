@@ -12,11 +12,14 @@ from memory_git.storage.lethe_schema import row_range
 
 @dataclass(frozen=True, slots=True)
 class ProjectRow:
-    """A project: its number names the range of its rows; events up to `baseline_seq` are its legacy baseline."""
+    """A project: its number names the range of its rows; events up to `baseline_seq` are its legacy baseline.
+
+    `root_changeset_id` is None while there are only events, and Memory Git was not used yet.
+    """
 
     project_id: str
     number: int
-    root_changeset_id: str
+    root_changeset_id: str | None
     baseline_seq: int
     created_at: str
 
@@ -130,8 +133,13 @@ def get_project(connection: Connection, project_id: str) -> ProjectRow | None:
 
 
 def list_projects(connection: Connection) -> list[str]:
-    """Gives all project ids, sorted."""
-    return [name for (name,) in connection.rows("SELECT project_id FROM project ORDER BY project_id")]
+    """Gives the ids of the projects that Memory Git is used in, sorted."""
+    return [
+        name
+        for (name,) in connection.rows(
+            "SELECT project_id FROM project WHERE root_changeset_id IS NOT NULL ORDER BY project_id"
+        )
+    ]
 
 
 def next_project_number(connection: Connection) -> int:
@@ -142,6 +150,14 @@ def next_project_number(connection: Connection) -> int:
 def put_project(connection: Connection, row: ProjectRow) -> None:
     """Inserts a project."""
     _insert(connection, "project", row)
+
+
+def set_root(connection: Connection, row: ProjectRow) -> None:
+    """Writes a project's root and the end of its baseline."""
+    connection.execute(
+        "UPDATE project SET root_changeset_id = ?, baseline_seq = ? WHERE project_id = ?",
+        (row.root_changeset_id, row.baseline_seq, row.project_id),
+    )
 
 
 def put_object(connection: Connection, object_id: str, project_id: str, kind: str) -> None:
@@ -155,6 +171,11 @@ def project_of(connection: Connection, object_id: str, kind: str) -> str | None:
         "SELECT project_id FROM object_project WHERE object_id = ? AND kind = ?", (object_id, kind)
     )
     return found
+
+
+def is_taken(connection: Connection, object_id: str) -> bool:
+    """Decides whether an id names an object of any project."""
+    return connection.value("SELECT 1 FROM object_project WHERE object_id = ?", (object_id,)) is not None
 
 
 # refs
@@ -304,3 +325,16 @@ def op_at(connection: Connection, project_id: str, changeset_row: int, ordinal: 
         (project_id, changeset_row, ordinal),
     )
     return OpRow(*found) if found else None
+
+
+def logged_refs(connection: Connection, project_id: str) -> list[str]:
+    """Gives the names that have a log, sorted."""
+    rows = connection.rows(
+        "SELECT DISTINCT ref_name FROM ref_log WHERE project_id = ? ORDER BY ref_name", (project_id,)
+    )
+    return [name for (name,) in rows]
+
+
+def objects_of(connection: Connection, project_id: str) -> list[tuple[str, str]]:
+    """Gives (object id, kind) of everything that is noted as this project's."""
+    return connection.rows("SELECT object_id, kind FROM object_project WHERE project_id = ?", (project_id,))

@@ -13,7 +13,7 @@ _TABLES = """
 CREATE TABLE project (
     project_id TEXT PRIMARY KEY,
     number INTEGER NOT NULL UNIQUE,
-    root_changeset_id TEXT NOT NULL,
+    root_changeset_id TEXT,
     baseline_seq INTEGER NOT NULL,
     created_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;

@@ -51,6 +51,15 @@ def last_row(connection: Connection, table: str, number: int) -> int:
     return least if found is None else int(found)
 
 
+def rows_between(connection: Connection, project_id: str, table: str, least: int, beyond: int) -> list[int]:
+    """Gives the rows that a project has in a table."""
+    assert table in _TABLES_WITH_ROWS, table
+    rows = connection.rows(
+        f"SELECT id FROM {table} WHERE id >= ? AND id < ? AND project_id = ?", (least, beyond, project_id)
+    )
+    return [row for (row,) in rows]
+
+
 def node_body(connection: Connection, project_id: str, row: int) -> bytes | None:
     """Gives the body of a tree node, or None."""
     found: bytes | None = connection.value(

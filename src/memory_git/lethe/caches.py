@@ -1,0 +1,91 @@
+"""What one process keeps in memory of a store: immutable rows by their names, and the commit graph of each project.
+
+Rows are never used again, so nothing here is ever invalidated; everything can be dropped at any time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from memory_git.domain.ancestry import CommitGraph
+from memory_git.domain.record import Record
+from memory_git.storage.connection import Connection
+from memory_git.storage.lethe_history import graph_rows
+from memory_git.storage.lethe_schema import PROJECT_SHIFT
+
+V = TypeVar("V")
+
+NODES = 100_000
+RECORDS = 100_000
+
+
+class Lru(Generic[V]):
+    """A bounded map that forgets what was used longest ago; safe between threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[Hashable, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> V | None:
+        """Gives what is kept under a key, or None."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, value: V) -> None:
+        """Keeps a value."""
+        with self._lock:
+            self._kept[key] = value
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        with self._lock:
+            self._kept.clear()
+
+
+class Graphs:
+    """The commit graph of each project, brought up to date from the rows that arrived since."""
+
+    def __init__(self, max_history: int) -> None:
+        self._max_history = max_history
+        self._graphs: dict[str, CommitGraph] = {}
+        self._last_rows: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def of(self, connection: Connection, project_id: str, number: int) -> CommitGraph:
+        """Gives a project's graph with every changeset that the connection sees.
+
+        A writer also brings rows that are not committed yet. Should they be rolled back, their ids stay behind in the graph:
+        nothing reaches them, and no id is ever used again.
+        """
+        with self._lock:
+            graph = self._graphs.setdefault(project_id, CommitGraph(self._max_history))
+            last = self._last_rows.get(project_id, number << PROJECT_SHIFT)
+            for row, changeset_id, parent_ids in graph_rows(connection, project_id, last):
+                graph.append(changeset_id, parent_ids.split())
+                last = row
+            self._last_rows[project_id] = last
+            return graph
+
+
+class Caches:
+    """All caches of one store."""
+
+    def __init__(self, max_history: int) -> None:
+        self.nodes: Lru[tuple[bytes, bytes]] = Lru(NODES)
+        """node row → (digest, body), verified when it was read."""
+        self.records: Lru[tuple[bytes, Record]] = Lru(RECORDS)
+        """version row → (record digest, record), verified when it was read."""
+        self.graphs = Graphs(max_history)
+        self.last_rows: dict[tuple[str, str], int] = {}
+        """(project, table) → the greatest row ever given out; stands outside every rollback."""
+        self.write_lock = threading.Lock()

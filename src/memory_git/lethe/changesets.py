@@ -1,0 +1,103 @@
+"""Stored changesets in the wire form, verified as they are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_git.domain.canonical import decode, digest, sha256_hex
+from memory_git.domain.changeset import OPTIONAL_NAMES, SCHEMA_VERSION, integrity_digest, salted_digest
+from memory_git.domain.errors import Corrupt
+from memory_git.domain.ops import Op
+from memory_git.domain.policy import Audience
+from memory_git.lethe.session import View
+from memory_git.storage import lethe_history
+from memory_git.storage.lethe_history import ChangesetRow, OpRow
+
+
+def shown_changeset(view: View, row: ChangesetRow, audience: Audience | None = None) -> dict[str, Any]:
+    """Gives a changeset in the wire form; ops that the audience may not see are `withheld`, their digests shown."""
+    authored = check_changeset(row)
+    return {
+        "changeset_id": row.changeset_id,
+        "schema_version": SCHEMA_VERSION,
+        "project_id": row.project_id,
+        "ref_name": row.ref_name,
+        "parent_ids": list(row.parents),
+        "author_principal": row.author_principal,
+        **{name: authored[name] for name in OPTIONAL_NAMES},
+        "message": row.message,
+        "message_salt": row.message_salt,
+        "created_at": row.created_at,
+        "idempotency_key": row.idempotency_key,
+        "ops": stored_ops(view, row, audience),
+        "evidence": decode(row.evidence) if row.evidence else [],
+        "verification": decode(row.verification) if row.verification else [],
+        "state_root": row.state_root,
+        "authored_digest": row.authored_digest,
+        "integrity_digest": row.integrity_digest,
+        "digest_version": row.digest_version,
+        "author_signature": row.author_signature,
+    }
+
+
+def check_changeset(row: ChangesetRow) -> dict[str, Any]:
+    """Verifies a changeset's own digests and gives its authored view; raises Corrupt naming what does not agree."""
+    if sha256_hex(row.authored_view) != row.authored_digest:
+        raise _corrupt(row, "the authored view does not agree with its digest")
+    view: dict[str, Any] = decode(row.authored_view)
+    expected = integrity_digest(row.authored_digest, row.changeset_id, row.created_at, row.state_root)
+    if expected != row.integrity_digest:
+        raise _corrupt(row, "the integrity digest does not agree")
+    same = (
+        view["project_id"] == row.project_id
+        and view["ref_name"] == row.ref_name
+        and view["author_principal"] == row.author_principal
+        and view["idempotency_key"] == row.idempotency_key
+        and [parent["changeset_id"] for parent in view["parents"]] == list(row.parents)
+    )
+    if not same:
+        raise _corrupt(row, "a column does not agree with the authored view")
+    if (
+        row.message is not None
+        and salted_digest(row.message_salt or "", row.message) != view["message_digest"]
+    ):
+        raise _corrupt(row, "the message does not agree with its digest")
+    for name, stored, salt in (
+        ("evidence", row.evidence, row.evidence_salt),
+        ("verification", row.verification, row.verification_salt),
+    ):
+        if stored is not None:
+            found = [salted_digest(salt or "", item) for item in decode(stored)]
+            if found != view[f"{name}_digests"]:
+                raise _corrupt(row, f"the {name} does not agree with its digests")
+    return view
+
+
+def authored_name(row: ChangesetRow, name: str) -> str | None:
+    """Gives one of the optional names of a changeset (actor, topic, session …), or None."""
+    found: str | None = decode(row.authored_view).get(name)
+    return found
+
+
+def stored_ops(view: View, row: ChangesetRow, audience: Audience | None = None) -> list[dict[str, Any]]:
+    """Gives a changeset's ops in the wire form, each verified against the authored view."""
+    rows = lethe_history.ops_of(view.connection, view.project_id, row.id)
+    if [op.op_digest for op in rows] != decode(row.authored_view)["op_digests"]:
+        raise _corrupt(row, "the ops do not agree with the authored view")
+    return [_shown_op(row, op, audience) for op in rows]
+
+
+def _shown_op(row: ChangesetRow, op: OpRow, audience: Audience | None) -> dict[str, Any]:
+    if op.payload is None:
+        return {"ordinal": op.ordinal, "op_digest": op.op_digest, "redacted": True}
+    if audience is not None and not audience.admits(op.visibility, op.owner_principal or None):
+        return {"ordinal": op.ordinal, "op_digest": op.op_digest, "withheld": True}
+    payload = decode(op.payload)
+    read = Op(op.ordinal, op.op_type, op.target_event_id, op.resulting_event_id, payload)
+    if digest([op.salt, read.digest_view()]) != op.op_digest:
+        raise _corrupt(row, f"op {op.ordinal} does not agree with its digest")
+    return {**read.to_json(), "op_digest": op.op_digest, "op_salt": op.salt}
+
+
+def _corrupt(row: ChangesetRow, why: str) -> Corrupt:
+    return Corrupt("changeset", row.changeset_id, why)

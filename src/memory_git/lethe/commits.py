@@ -1,0 +1,269 @@
+"""Writing a changeset: one transaction, from the idempotency key to the ref (5-lethe, writing).
+
+In the order of the code: replay, project and parents, ref, base state, ops on it, rows, ref.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from memory_git.domain import trie
+from memory_git.domain.canonical import canonical_bytes, sha256_hex
+from memory_git.domain.changeset import (
+    DIGEST_VERSION,
+    CreateRequest,
+    Salts,
+    authored_view,
+    check_replay,
+    integrity_digest,
+    invalid_changeset,
+    op_digest,
+    request_digest,
+)
+from memory_git.domain.errors import Clash, Fault, Invalid, NotFound
+from memory_git.domain.merge import unsettled_to_json
+from memory_git.domain.ops import Op
+from memory_git.domain.projector import Applied, Reach, apply
+from memory_git.domain.record import edge_digest
+from memory_git.domain.state_root import edge_key, memory_key, state_root
+from memory_git.domain.times import format_time
+from memory_git.domain.trie import Entry
+from memory_git.lethe.feed import Feed
+from memory_git.lethe.merging import Merged, ScratchView, base_roots, merge_states, merged_view, write_merged
+from memory_git.lethe.refs import create_ref, move_ref, ref_moved, refuse_protected
+from memory_git.lethe.session import Roots, StoredState, Transaction, View, roots_of
+from memory_git.storage import lethe_history
+from memory_git.storage.lethe_history import ChangesetRow, OpRow, RefRow
+
+_OPEN_REACH = Reach("public", "")
+
+
+def create_changeset(
+    transaction: Transaction, feed: Feed, request: CreateRequest
+) -> tuple[ChangesetRow, bool]:
+    """Stores a changeset and gives it, and whether an earlier equal request had stored it already."""
+    earlier = lethe_history.changeset_of_key(
+        transaction.connection, request.project_id, request.author_principal, request.idempotency_key
+    )
+    if earlier is not None:
+        check_replay(earlier.request_salt, request, earlier.request_digest, earlier.changeset_id)
+        return earlier, True
+    parents = _parents(transaction, request)
+    ref = _target_ref(transaction, request, [parent.changeset_id for parent in parents])
+    row = _store(transaction, request, parents)
+    if request.advance_ref:
+        _advance(transaction, feed, request, ref, row.changeset_id)
+    return row, False
+
+
+def _parents(transaction: Transaction, request: CreateRequest) -> list[ChangesetRow]:
+    names = request.parent_ids or ((request.expected_head,) if request.expected_head else ())
+    if not names:
+        raise Invalid("parents_needed", "name the parent changeset(s), or the expected head", request.faults)
+    found = []
+    for name in names:
+        row = lethe_history.get_changeset(transaction.connection, transaction.project_id, name)
+        if row is None:
+            raise NotFound("changeset_not_found", "a parent is not a changeset of this project")
+        found.append(row)
+    return found
+
+
+def _target_ref(transaction: Transaction, request: CreateRequest, parents: list[str]) -> RefRow | None:
+    """Gives the ref that is to move, or None for one that is to be made; refuses what may not move."""
+    row = lethe_history.get_ref(transaction.connection, transaction.project_id, request.ref_name)
+    if not request.advance_ref:
+        return row
+    refuse_protected(request.ref_name, row, asked=bool(request.request_view.get("protected")))
+    if row is None:
+        if not request.create_ref_if_missing:
+            raise NotFound(
+                "ref_not_found", "no such ref: make the branch, or ask for it with create_ref_if_missing"
+            )
+        return None
+    if request.expected_head is None:
+        raise Invalid("expected_head_needed", "say which head of the ref you saw", request.faults)
+    if row.head_changeset_id != request.expected_head:
+        raise ref_moved(row)
+    if request.expected_head not in parents:
+        raise Invalid("not_a_child", "the expected head must be a parent of the changeset", request.faults)
+    return row
+
+
+def _advance(
+    transaction: Transaction, feed: Feed, request: CreateRequest, ref: RefRow | None, changeset_id: str
+) -> None:
+    by = request.author_principal
+    if ref is None:
+        create_ref(transaction, feed, request.ref_name, changeset_id, by, protected=False, reason="commit")
+    else:
+        move_ref(transaction, feed, ref, changeset_id, by, "commit")
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What ops are applied to: for a merge, how the two parents come together."""
+
+    parents: tuple[StoredState, ...]
+    merged: Merged | None
+
+
+def _store(transaction: Transaction, request: CreateRequest, parents: list[ChangesetRow]) -> ChangesetRow:
+    changeset_row = transaction.next_row("changeset")
+    base = base_of(transaction, parents)
+    applied = apply_ops(transaction, request.ops, base, request.faults)
+    memories, edges = write_state(transaction, applied, base, changeset_row)
+    transaction.flush((memories, edges))
+    return write_changeset(transaction, request, parents, applied, (memories, edges), changeset_row)
+
+
+def base_of(view: View, parents: list[ChangesetRow]) -> Base:
+    """Gives what a changeset's ops apply to: the parent's state, or both parents' merged."""
+    states = tuple(StoredState(view, roots_of(parent)) for parent in parents)
+    if len(parents) == 1:
+        return Base(states, None)
+    first, second = parents
+    bases = view.graph().best_common_ancestors(first.changeset_id, second.changeset_id)
+    if not bases:
+        raise Clash("unrelated_histories", "the two parents have no common ancestor")
+    scratch = ScratchView(view)
+    roots = base_roots(scratch, bases)
+    return Base(states, merge_states(scratch, roots, roots_of(first), roots_of(second)))
+
+
+def apply_ops(
+    transaction: Transaction, ops: Sequence[Op], base: Base, faults: Sequence[Fault] = ()
+) -> Applied:
+    """Applies ops to a base; raises Invalid with all faults, or Clash `merge_conflicts` with what is left unsettled."""
+    state = base.parents[0] if base.merged is None else merged_view(transaction, base.merged)
+    applied = apply(
+        state,
+        ops,
+        salts=transaction.salt,
+        events=transaction.event_content,
+        conflicted=base.merged.conflicted.values() if base.merged else (),
+    )
+    all_faults = [*faults, *applied.faults]
+    if all_faults:
+        raise invalid_changeset(all_faults)
+    if applied.unsettled:
+        raise Clash(
+            "merge_conflicts",
+            f"{len(applied.unsettled)} memories were changed differently on both sides: answer each by an op",
+            unsettled=[unsettled_to_json(item) for item in applied.unsettled],
+        )
+    return applied
+
+
+def write_state(transaction: Transaction, applied: Applied, base: Base, changeset_row: int) -> Roots:
+    """Keeps the new state's rows back and gives its roots."""
+    if base.merged is None:
+        memories, edges = base.parents[0].memories, base.parents[0].edges
+    else:
+        memories, edges = write_merged(transaction, base.merged, changeset_row)
+    state = StoredState(transaction, (memories, edges))
+    puts: dict[bytes, Entry | None] = {}
+    for memory_id, record in applied.records.items():
+        first, second = _entries_before(memory_id, state, base)
+        entry = transaction.add_version(
+            record, changeset_row, applied.touched_by.get(memory_id), first, second
+        )
+        puts[memory_key(memory_id)] = entry
+    edge_puts: dict[bytes, Entry | None] = {}
+    for edge, stands in applied.edges.items():
+        key = edge_key(edge.from_memory_id, edge.kind, edge.to_memory_id)
+        edge_puts[key] = (
+            transaction.add_edge(edge, edge_digest(edge), changeset_row, None) if stands else None
+        )
+    return trie.put_many(transaction, memories, puts), trie.put_many(transaction, edges, edge_puts)
+
+
+def _entries_before(memory_id: str, state: StoredState, base: Base) -> tuple[Entry | None, Entry | None]:
+    """Gives the entries that a new version follows: the one in the state, or both sides' of a settled conflict."""
+    if base.merged is not None and memory_id in base.merged.sides:
+        return base.merged.sides[memory_id]
+    return state.entry(memory_id), None
+
+
+def write_changeset(
+    transaction: Transaction,
+    request: CreateRequest,
+    parents: list[ChangesetRow],
+    applied: Applied,
+    roots: Roots,
+    changeset_row: int,
+) -> ChangesetRow:
+    """Writes a changeset whose state is written already, with its ops, fresh ids and salts."""
+    sources = transaction.sources
+    salts = Salts(
+        sources.new_salt(),
+        sources.new_salt(),
+        sources.new_salt(),
+        tuple(sources.new_salt() for _ in request.ops),
+    )
+    if not request.parent_ids:
+        request = _with_parents(request, parents)
+    view = canonical_bytes(authored_view(request, [parent.integrity_digest for parent in parents], salts))
+    authored, root = sha256_hex(view), state_root(roots[0].digest, roots[1].digest)
+    changeset_id, created_at = sources.new_id(), format_time(sources.now())
+    request_salt = sources.new_salt()
+    row = ChangesetRow(
+        id=changeset_row,
+        project_id=request.project_id,
+        changeset_id=changeset_id,
+        parent_ids=" ".join(request.parent_ids),
+        ref_name=request.ref_name,
+        author_principal=request.author_principal,
+        idempotency_key=request.idempotency_key,
+        authored_view=view,
+        message=request.message,
+        message_salt=salts.message,
+        evidence=canonical_bytes(list(request.evidence)),
+        evidence_salt=salts.evidence,
+        verification=canonical_bytes(list(request.verification)),
+        verification_salt=salts.verification,
+        created_at=created_at,
+        state_root=root,
+        memories_row=roots[0].row,
+        memories_digest=roots[0].digest,
+        memories_count=roots[0].count,
+        edges_row=roots[1].row,
+        edges_digest=roots[1].digest,
+        edges_count=roots[1].count,
+        authored_digest=authored,
+        integrity_digest=integrity_digest(authored, changeset_id, created_at, root),
+        digest_version=DIGEST_VERSION,
+        author_signature=None,
+        request_salt=request_salt,
+        request_digest=request_digest(request_salt, request),
+    )
+    lethe_history.put_changeset(transaction.connection, row, _op_rows(request, salts, applied, changeset_row))
+    lethe_history.put_object(transaction.connection, changeset_id, request.project_id, "changeset")
+    return row
+
+
+def _with_parents(request: CreateRequest, parents: list[ChangesetRow]) -> CreateRequest:
+    return replace(request, parent_ids=tuple(parent.changeset_id for parent in parents))
+
+
+def _op_rows(request: CreateRequest, salts: Salts, applied: Applied, changeset_row: int) -> list[OpRow]:
+    rows = []
+    for op, salt in zip(request.ops, salts.ops, strict=True):
+        reach = applied.reach.get(op.ordinal, _OPEN_REACH)
+        rows.append(
+            OpRow(
+                request.project_id,
+                changeset_row,
+                op.ordinal,
+                op.op_type,
+                op.target_event_id,
+                op.resulting_event_id,
+                canonical_bytes(dict(op.payload)),
+                salt,
+                op_digest(salt, op),
+                reach.visibility,
+                reach.owner_principal,
+            )
+        )
+    return rows

@@ -1,0 +1,189 @@
+"""Reading history: the log, one memory's versions, the memories of a state (4-history; 5-lethe)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_git.domain import trie
+from memory_git.domain.errors import Invalid, NotFound
+from memory_git.domain.ids import is_uuid
+from memory_git.domain.policy import Audience
+from memory_git.domain.proof import prove
+from memory_git.domain.state_root import memory_key
+from memory_git.domain.trie import Entry
+from memory_git.lethe.changesets import shown_changeset
+from memory_git.lethe.refs import require_ref
+from memory_git.lethe.session import StoredState, View, admits, changeset_names, shown_entry
+from memory_git.storage import lethe_history, lethe_states
+
+MAX_LOG = 200
+MAX_MEMORIES = 200
+
+
+def check_limit(limit: int, most: int) -> int:
+    """Gives a page's size back, or raises Invalid `bad_limit`."""
+    if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= most:
+        raise Invalid("bad_limit", f"limit is a whole number from 1 to {most}")
+    return limit
+
+
+def log(
+    view: View,
+    ref_name: str | None,
+    head: str | None,
+    limit: int,
+    before: str | None,
+    first_parent: bool,
+    audience: Audience | None,
+) -> dict[str, Any]:
+    """Gives a page of a head's ancestors in topological order, newest first; `next` is where the following page begins."""
+    check_limit(limit, MAX_LOG)
+    if head is None:
+        if ref_name is None:
+            raise Invalid("ref_needed", "name a ref, or a head")
+        head = require_ref(view, ref_name).head_changeset_id
+    view.changeset(head)
+    frontier = _frontier(view, before) if before else None
+    page = view.graph().log([head], limit, frontier, first_parent)
+    shown = {
+        "changesets": [shown_changeset(view, view.changeset(name), audience) for name in page.ids],
+        "project": view.project_id,
+        "ref": ref_name,
+    }
+    return {**shown, "next": "_".join(page.frontier)} if page.frontier else shown
+
+
+def _frontier(view: View, before: str) -> list[str]:
+    names = before.split("_")
+    if not all(is_uuid(name) for name in names):
+        raise Invalid("bad_cursor", "`before` is the `next` of an earlier page, or a changeset id")
+    for name in names:
+        view.changeset(name)
+    return names
+
+
+def memories(
+    view: View,
+    head: str,
+    limit: int,
+    after: str | None,
+    kind: str | None,
+    status: str | None,
+    audience: Audience | None,
+) -> dict[str, Any]:
+    """Gives a page of the memories of a state, in the order of keys, with the relationships among them."""
+    check_limit(limit, MAX_MEMORIES)
+    state = StoredState(view, view.roots(head))
+    start = _cursor(after)
+    wanted: list[Entry] = []
+    total = 0
+    for entry in trie.walk(view, state.memories):
+        record = view.record(entry)
+        if (
+            not admits(record, audience)
+            or (kind and record.kind != kind)
+            or (status and record.status != status)
+        ):
+            continue
+        total += 1
+        if (start is None or entry.key > start) and len(wanted) <= limit:
+            wanted.append(entry)
+    page = wanted[:limit]
+    names = changeset_names(view, page)
+    shown = {
+        "memories": [shown_entry(view, entry, names) for entry in page],
+        "relationships": _relationships(state, page, audience),
+        "total": total,
+    }
+    return {**shown, "next": page[-1].key.hex()} if len(wanted) > limit else shown
+
+
+def _cursor(after: str | None) -> bytes | None:
+    if not after:
+        return None
+    try:
+        key = bytes.fromhex(after)
+    except ValueError:
+        key = b""
+    if len(key) != 32:
+        raise Invalid("bad_cursor", "`after` is the `next` of an earlier page")
+    return key
+
+
+def _relationships(
+    state: StoredState, entries: list[Entry], audience: Audience | None
+) -> list[dict[str, str]]:
+    found = set()
+    for entry in entries:
+        memory_id = state.view.record(entry).memory_id
+        for row in state.edges_of(memory_id):
+            ends = (state.plain_record(row.from_memory_id), state.plain_record(row.to_memory_id))
+            if all(end is not None and admits(end, audience) for end in ends):
+                found.add((row.from_memory_id, row.kind, row.to_memory_id))
+    return [
+        {"from_memory_id": from_id, "kind": kind, "to_memory_id": to_id}
+        for from_id, kind, to_id in sorted(found)
+    ]
+
+
+def require_entry(state: StoredState, memory_id: str, audience: Audience | None) -> Entry:
+    """Gives a memory's entry, or raises NotFound `memory_not_found`, also for one that the audience may not see."""
+    entry = state.entry(memory_id)
+    if entry is None or not admits(state.view.record(entry), audience):
+        raise NotFound("memory_not_found", "no such memory at this head")
+    return entry
+
+
+def memory(view: View, head: str, memory_id: str, audience: Audience | None) -> dict[str, Any]:
+    """Gives one memory at a state, with its relationships and the proof of its presence."""
+    state = StoredState(view, view.roots(head))
+    entry = require_entry(state, memory_id, audience)
+    return {
+        **shown_entry(view, entry, changeset_names(view, [entry])),
+        "relationships": _relationships(state, [entry], audience),
+        "memories_root": state.memories.digest.hex(),
+        "relationships_root": state.edges.digest.hex(),
+        "proof": prove(view, state.memories, entry.key).to_json(),
+    }
+
+
+def memory_history(view: View, head: str, memory_id: str, audience: Audience | None) -> dict[str, Any]:
+    """Gives every version of a memory that is reachable from a head, newest first, as far as the audience may see."""
+    state = StoredState(view, view.roots(head))
+    entry = require_entry(state, memory_id, audience)
+    versions = []
+    waiting, seen = [entry.row], {entry.row}
+    while waiting:
+        row = max(waiting)
+        waiting.remove(row)
+        version = view.version(row)
+        shown = _shown_version(view, version, audience)
+        versions += [shown] if shown else []
+        for previous in (version.previous, version.second_previous):
+            if previous is not None and previous not in seen:
+                seen.add(previous)
+                waiting.append(previous)
+    return {"memory_id": memory_id, "versions": versions}
+
+
+def _shown_version(
+    view: View, version: lethe_states.VersionRow, audience: Audience | None
+) -> dict[str, Any] | None:
+    """Gives one version with who made it, verified against its digest."""
+    probe = Entry(
+        memory_key(version.memory_id), version.record_digest, version.id, 0, version.changeset_row, 0
+    )
+    record = view.record(probe)
+    if not admits(record, audience):
+        return None
+    row = lethe_history.changeset_at(view.connection, view.project_id, version.changeset_row)
+    assert row is not None, "a version's changeset is stored with it"
+    return {
+        "memory_id": record.memory_id,
+        "record": record.to_json(),
+        "record_digest": version.record_digest.hex(),
+        "changeset_id": row.changeset_id,
+        "author_principal": row.author_principal,
+        "created_at": row.created_at,
+        "message": row.message,
+    }

@@ -1,0 +1,323 @@
+"""The three-way merge of stored states, and the two sides that conflict detection compares (4-history).
+
+The base is virtual where histories cross: the best bases are merged first, and a key that they disagree on is ambiguous: it counts as
+absent, so the sides must agree on it or it is in conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from memory_git.domain import conflicts, trie
+from memory_git.domain.ancestry import CommitGraph
+from memory_git.domain.change import Change
+from memory_git.domain.conflicts import Authored, Conflict, Side
+from memory_git.domain.errors import Clash, Corrupt
+from memory_git.domain.merge import merge_records
+from memory_git.domain.ops import op_from_json
+from memory_git.domain.policy import Audience
+from memory_git.domain.record import Conflicted, Edge, Record, record_digest
+from memory_git.domain.state import Overlay
+from memory_git.domain.trie import EMPTY, Entry, Root, ScratchNodes
+from memory_git.lethe.changesets import authored_name, stored_ops
+from memory_git.lethe.differences import OpRefs, by_memory, change_of, changes_between
+from memory_git.lethe.session import Roots, StoredState, Transaction, View, admits
+
+
+@dataclass(slots=True)
+class Merged:
+    """How two states come together, per memory that both sides changed; what one side changed is taken by the tries."""
+
+    base: Roots
+    left: Roots
+    right: Roots
+    nodes: trie.NodeReader
+    entries: dict[bytes, Entry] = field(default_factory=dict)
+    """Keys where one of the two entries is taken as it is."""
+    records: dict[str, tuple[Record, Entry, Entry]] = field(default_factory=dict)
+    """Memories merged field by field, with the entries of both sides."""
+    conflicted: dict[str, Conflicted] = field(default_factory=dict)
+    sides: dict[str, tuple[Entry, Entry]] = field(default_factory=dict)
+    """The entries of both sides of each conflicted memory."""
+
+    def resolve(
+        self, key: bytes, base: Entry | None, left: Entry | None, right: Entry | None
+    ) -> Entry | None:
+        """Decides a key that both sides changed, for `trie.merge`; merged and conflicted ones are put afterwards."""
+        del base, left, right
+        return self.entries.get(key)
+
+
+class ScratchView(View):
+    """A view with states above it that are not stored: records of merged bases stand under negative rows."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view.connection, view.project, view.caches)
+        self._view = view
+        self._scratch = ScratchNodes(view)
+        self._records: dict[int, Record] = {}
+
+    def roots(self, changeset_id: str) -> Roots:
+        """Gives the tries of a changeset's state, as the view below has them."""
+        return self._view.roots(changeset_id)
+
+    def get(self, row: int, expected_digest: bytes) -> bytes:
+        """Gives a scratch node, or a stored one."""
+        return self._scratch.get(row, expected_digest)
+
+    def put(self, body: bytes) -> int:
+        """Keeps a node under a negative row."""
+        return self._scratch.put(body)
+
+    def record(self, entry: Entry) -> Record:
+        """Gives a scratch record, or a stored one."""
+        return self._records[entry.row] if entry.row in self._records else self._view.record(entry)
+
+    def salt(self, memory_id: str) -> str:
+        """Gives a memory's salt."""
+        return self._view.salt(memory_id)
+
+    def keep(self, record: Record, left: Entry, right: Entry) -> Entry:
+        """Keeps a merged record and gives its entry."""
+        row = -1 - len(self._records)
+        self._records[row] = record
+        digest = bytes.fromhex(record_digest(self.salt(record.memory_id), record))
+        return left._replace(digest=digest, row=row, version=1 + max(left.version, right.version))
+
+
+def base_roots(view: ScratchView, bases: Sequence[str]) -> Roots:
+    """Gives the state to merge against: that of the one base, or of the bases merged (ambiguous keys absent)."""
+    if not bases:
+        return EMPTY, EMPTY
+    graph = view.graph()
+    merged, names = view.roots(bases[0]), [bases[0]]
+    for other in bases[1:]:
+        common = {name for before in names for name in graph.best_common_ancestors(before, other)}
+        best = [name for name in sorted(common) if not _is_behind(graph, name, common)]
+        step = merge_states(view, base_roots(view, best), merged, view.roots(other))
+        merged = _scratch_roots(view, step)
+        names.append(other)
+    return merged
+
+
+def _is_behind(graph: CommitGraph, name: str, among: set[str]) -> bool:
+    return any(other != name and graph.is_ancestor(name, other) for other in among)
+
+
+def _scratch_roots(view: ScratchView, merged: Merged) -> Roots:
+    memories = trie.merge(view, merged.base[0], merged.left[0], merged.right[0], merged.resolve)
+    puts = {left.key: view.keep(record, left, right) for record, left, right in merged.records.values()}
+    memories = trie.put_many(view, memories, puts)
+    return memories, trie.merge(view, merged.base[1], merged.left[1], merged.right[1], take_either)
+
+
+def take_either(key: bytes, base: Entry | None, left: Entry | None, right: Entry | None) -> Entry | None:
+    """Decides a relationship that both sides changed: a set's key is in or out, so they agree; the first is taken."""
+    del key, base
+    return left or right
+
+
+def merge_states(view: View, base: Roots, left: Roots, right: Roots) -> Merged:
+    """Merges two states against a base, memory by memory where both sides changed it."""
+    merged = Merged(base, left, right, view)
+    left_changes = _changed(view, base[0], left[0])
+    right_changes = _changed(view, base[0], right[0])
+    for key in sorted(left_changes.keys() & right_changes.keys()):
+        base_entry, left_entry = left_changes[key]
+        right_entry = right_changes[key][1]
+        if left_entry is None or right_entry is None:
+            raise Corrupt("state", key.hex(), "a memory has left the state, which no op can make it do")
+        _merge_entry(view, merged, base_entry, left_entry, right_entry)
+    return merged
+
+
+def _changed(view: View, base: Root, side: Root) -> dict[bytes, tuple[Entry | None, Entry | None]]:
+    """Gives the keys whose entries differ in anything, provenance included, with both entries."""
+    found = {}
+    for before, after in trie.diff(view, base, side, "row"):
+        entry = after or before
+        assert entry is not None, "a difference has an entry on one side"
+        found[entry.key] = (before, after)
+    return found
+
+
+def _merge_entry(view: View, merged: Merged, base: Entry | None, left: Entry, right: Entry) -> None:
+    if left.digest == right.digest or (base is not None and right.digest == base.digest):
+        merged.entries[left.key] = left._replace(version=max(left.version, right.version))
+        return
+    if base is not None and left.digest == base.digest:
+        merged.entries[left.key] = right._replace(version=max(left.version, right.version))
+        return
+    before = view.record(base) if base else None
+    found = merge_records(before, view.record(left), view.record(right))
+    if isinstance(found, Conflicted):
+        merged.conflicted[found.memory_id] = found
+        merged.sides[found.memory_id] = (left, right)
+    else:
+        merged.records[found.memory_id] = (found, left, right)
+
+
+def merged_view(view: View, merged: Merged) -> Overlay:
+    """Gives the merged state to read: left, with what right changed alone, and what was merged, above it."""
+    below = _TakenState(view, merged)
+    return Overlay(below, {name: record for name, (record, _, _) in merged.records.items()})
+
+
+class _TakenState:
+    """Left's state with the changes of right alone in it."""
+
+    def __init__(self, view: View, merged: Merged) -> None:
+        self._merged = merged
+        self._view = view
+        self._base, self._left, self._right = (
+            StoredState(view, roots, merged.nodes) for roots in (merged.base, merged.left, merged.right)
+        )
+
+    def record(self, memory_id: str) -> Record | Conflicted | None:
+        if memory_id in self._merged.conflicted:
+            return self._merged.conflicted[memory_id]
+        left = self._left.entry(memory_id)
+        if left is not None and left.key in self._merged.entries:
+            return self._view.record(self._merged.entries[left.key])
+        right = self._right.entry(memory_id)
+        taken = right if left == self._base.entry(memory_id) else left
+        return None if taken is None else self._view.record(taken)
+
+    def has_edge(self, edge: Edge) -> bool:
+        left, right = self._left.has_edge(edge), self._right.has_edge(edge)
+        return right if left == self._base.has_edge(edge) else left
+
+
+def write_merged(transaction: Transaction, merged: Merged, changeset_row: int) -> Roots:
+    """Writes the merged state's tries, conflicted memories left out, and gives their roots."""
+    nodes = _AboveScratch(transaction, merged.nodes)
+    memories = trie.merge(nodes, merged.base[0], merged.left[0], merged.right[0], merged.resolve)
+    puts = {
+        left.key: transaction.add_version(record, changeset_row, None, left, right)
+        for record, left, right in merged.records.values()
+    }
+    memories = trie.put_many(transaction, memories, puts)
+    return memories, trie.merge(nodes, merged.base[1], merged.left[1], merged.right[1], take_either)
+
+
+class _AboveScratch:
+    """Nodes of a write that also reads the scratch nodes of a virtual base."""
+
+    def __init__(self, transaction: Transaction, scratch: trie.NodeReader) -> None:
+        self._scratch = scratch
+        self._transaction = transaction
+        self.put = transaction.put
+
+    def get(self, row: int, expected_digest: bytes) -> bytes:
+        nodes = self._scratch if row < 0 else self._transaction
+        return nodes.get(row, expected_digest)
+
+
+# what conflict detection compares
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Two heads, their bases, how their states merge, and the conflicts between them."""
+
+    bases: tuple[str, ...]
+    left: str
+    right: str
+    merged: Merged
+    conflicts: list[Conflict]
+    left_side: Side
+    right_side: Side
+
+    @property
+    def base(self) -> str:
+        """Gives the base's id by which conflicts are named: the first of the bases."""
+        return self.bases[0] if self.bases else ""
+
+
+def meet(
+    view: View, left: str, right: str, declared_base: str | None = None, audience: Audience | None = None
+) -> Meeting:
+    """Compares two heads from their best common ancestors, or from a declared base."""
+    graph = view.graph()
+    bases = (declared_base,) if declared_base else graph.best_common_ancestors(left, right)
+    if not bases:
+        raise Clash("unrelated_histories", "the two heads have no common ancestor")
+    scratch = ScratchView(view)
+    base = base_roots(scratch, bases)
+    merged = merge_states(scratch, base, view.roots(left), view.roots(right))
+    sides = [
+        _side(scratch, base, bases, head, other, audience) for head, other in ((left, right), (right, left))
+    ]
+    concurrent = [
+        item
+        for item in merged.conflicted.values()
+        if admits(item.left, audience) and admits(item.right, audience)
+    ]
+    found = conflicts.detect(bases[0], sides[0], sides[1], concurrent)
+    return Meeting(bases, left, right, merged, found, sides[0], sides[1])
+
+
+def _side(
+    view: ScratchView, base: Roots, bases: Sequence[str], head: str, other: str, audience: Audience | None
+) -> Side:
+    state = StoredState(view, view.roots(head))
+    changes: Mapping[str, Change] = by_memory(
+        changes_between(view, base, view.roots(head), audience=audience)
+    )
+    graph = view.graph()
+    delta = graph.reachable_not_from(head, [*bases, other])
+    return Side(
+        head,
+        changes,
+        tuple(_authored(view, changeset_id) for changeset_id in delta),
+        partial(_shown_claimants, state, audience),
+        partial(_shown_record, state, audience),
+        all(graph.is_ancestor(base_id, head) for base_id in bases),
+    )
+
+
+def _shown_claimants(state: StoredState, audience: Audience | None, claim: str) -> list[Record]:
+    return [record for record in state.claimants(claim) if admits(record, audience)]
+
+
+def _shown_record(state: StoredState, audience: Audience | None, memory_id: str) -> Record | None:
+    record = state.plain_record(memory_id)
+    return record if record is not None and admits(record, audience) else None
+
+
+def _authored(view: View, changeset_id: str) -> Authored:
+    row = view.changeset(changeset_id)
+    ops = tuple(op_from_json(op) for op in stored_ops(view, row) if "payload" in op)
+    return Authored(
+        changeset_id,
+        row.project_id,
+        row.ref_name,
+        authored_name(row, "actor_id"),
+        authored_name(row, "topic_id"),
+        ops,
+    )
+
+
+def changes_of_merge(view: View, meeting: Meeting, audience: Audience | None = None) -> list[Change]:
+    """Gives what the merge would change in left: what right changed alone, and what was merged field by field."""
+    refs = OpRefs(view, audience)
+    scratch = ScratchView(view)
+    merged = meeting.merged
+    found: list[Change] = []
+    settled_apart = {*merged.records, *merged.conflicted}
+    for before, after in trie.diff(merged.nodes, merged.base[0], merged.right[0]):
+        entry = after or before
+        assert entry is not None, "a difference has an entry on one side"
+        left = trie.get(view, merged.left[0], entry.key)
+        result = merged.entries.get(entry.key, after)
+        if entry.key not in merged.entries and view.record(entry).memory_id in settled_apart:
+            continue
+        if result is not None and (left is None or left.digest != result.digest):
+            change = change_of(view, left, result, refs, audience)
+            found += [change] if change else []
+    for record, left, right in merged.records.values():
+        change = change_of(scratch, left, scratch.keep(record, left, right), refs, audience)
+        found += [change] if change and change.before != change.after else []
+    return found

@@ -1,0 +1,152 @@
+"""Plans of merges, rebases, cherry-picks and reverts on stored states, in the wire form; nothing is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memory_git.domain.diff import semantic_diff
+from memory_git.domain.errors import Invalid, NotFound
+from memory_git.domain.merge import unsettled_to_json
+from memory_git.domain.ops import Op, op_from_json
+from memory_git.domain.plans import Plan, Source, cherry_pick, rebase, revert
+from memory_git.domain.policy import Audience
+from memory_git.domain.record import Conflicted
+from memory_git.lethe.changesets import stored_ops
+from memory_git.lethe.conflict_rows import shown_conflicts
+from memory_git.lethe.differences import (
+    changes_between,
+    compare,
+    contradicted_in,
+    edge_changes_between,
+)
+from memory_git.lethe.merging import changes_of_merge, meet
+from memory_git.lethe.protected import authors_of, private_in_delta
+from memory_git.lethe.session import StoredState, View, admits
+from memory_git.storage import lethe_states
+
+
+def merge_plan(view: View, target: str, source: str, audience: Audience | None) -> dict[str, Any]:
+    """Plans bringing `source` into `target`: the shape, what would change, the conflicts, and what must be answered by ops."""
+    graph = view.graph()
+    meeting = meet(view, target, source, audience=audience)
+    if graph.is_ancestor(source, target):
+        strategy = "up_to_date"
+    elif graph.is_ancestor(target, source):
+        strategy = "fast_forward"
+    else:
+        strategy = "merge_commit"
+    if strategy == "merge_commit":
+        changes = changes_of_merge(view, meeting, audience)
+        edges = edge_changes_between(
+            view, meeting.merged.base, view.roots(source), meeting.merged.nodes, audience
+        )
+        state = StoredState(view, view.roots(target))
+        edges = [item for item in edges if state.has_edge(item.edge) != item.stands]
+        shown = semantic_diff(changes, edges, contradicts=contradicted_in(state, audience))
+    else:
+        shown = compare(view, target, source, audience).to_json()
+    unsettled = [item for _, item in sorted(meeting.merged.conflicted.items())]
+    return {
+        "base_changeset_ids": list(meeting.bases),
+        "target_head": target,
+        "source_head": source,
+        "strategy": strategy,
+        "conflicts": shown_conflicts(meeting, view.project_id),
+        "unsettled": [unsettled_to_json(item) for item in unsettled if _is_shown(item, audience)],
+        "diff": shown,
+        "authors": sorted(authors_of(view, source, target)),
+        "private_memory_count": private_in_delta(view, source, target),
+    }
+
+
+def _is_shown(item: Conflicted, audience: Audience | None) -> bool:
+    return admits(item.left, audience) and admits(item.right, audience)
+
+
+def _known_salt(view: View, memory_id: str) -> str:
+    return lethe_states.get_salt(view.connection, view.project_id, memory_id) or ""
+
+
+def rebase_plan(view: View, head: str, onto: str) -> dict[str, Any]:
+    """Plans replaying what `head` has beyond `onto` on top of it; merges inside the branch bring only their own ops."""
+    names = view.graph().reachable_not_from(head, [onto])
+    sources = [_source(view, name) for name in names]
+    plan = rebase(
+        view.state(onto),
+        sources,
+        salts=lambda memory_id: _known_salt(view, memory_id),
+        events=view.event_content,
+    )
+    return _shown(onto, plan)
+
+
+def _source(view: View, changeset_id: str) -> Source:
+    row = view.changeset(changeset_id)
+    ops = stored_ops(view, row)
+    if any("payload" not in op for op in ops):
+        raise Invalid("source_redacted", "the changeset holds a redacted op, which can't be copied")
+    return Source(changeset_id, row.message or "", tuple(op_from_json(op) for op in ops))
+
+
+def cherry_pick_plan(view: View, selected: Sequence[Mapping[str, Any]], onto: str) -> dict[str, Any]:
+    """Plans one changeset of copies of the selected ops ({changeset_id, ordinal}) on a head."""
+    if not selected:
+        raise Invalid("nothing_selected", "select at least one op: {changeset_id, ordinal}")
+    sources: dict[str, Source] = {}
+    chosen: list[tuple[str, Op]] = []
+    for item in selected:
+        name, ordinal = item.get("changeset_id"), item.get("ordinal")
+        if not isinstance(name, str) or not isinstance(ordinal, int) or isinstance(ordinal, bool):
+            raise Invalid("bad_selection", "an item of the selection is {changeset_id, ordinal}")
+        source = sources.get(name) or _source(view, name)
+        sources[name] = source
+        if not 0 <= ordinal < len(source.ops):
+            raise NotFound("op_not_found", "a selected op is not in its changeset")
+        chosen.append((name, source.ops[ordinal]))
+    order = {name: place for place, name in enumerate(sorted(sources, key=view.graph().position))}
+    chosen.sort(key=lambda pair: (order[pair[0]], pair[1].ordinal))
+    available = [(name, op) for name, source in sources.items() for op in source.ops]
+    plan = cherry_pick(
+        view.state(onto),
+        chosen,
+        available,
+        salts=lambda memory_id: _known_salt(view, memory_id),
+        events=view.event_content,
+    )
+    return _shown(onto, plan)
+
+
+def revert_plan(view: View, changeset_id: str, onto: str, mainline: int | None) -> dict[str, Any]:
+    """Plans the ops that take one changeset back on a head; of a merge, what it brought against the chosen parent (1 or 2)."""
+    row = view.changeset(changeset_id)
+    if not row.parents:
+        raise Invalid("nothing_to_revert", "the root has nothing to take back")
+    if len(row.parents) > 1 and mainline not in (1, 2):
+        raise Invalid("mainline_needed", "the changeset is a merge: say which parent to keep, 1 or 2")
+    parent = row.parents[(mainline or 1) - 1 if len(row.parents) > 1 else 0]
+    before, after = view.roots(parent), view.roots(changeset_id)
+    plan = revert(
+        view.state(onto),
+        changeset_id,
+        row.message or "",
+        changes_between(view, before, after),
+        edge_changes_between(view, before, after),
+        salts=lambda memory_id: _known_salt(view, memory_id),
+    )
+    return _shown(onto, plan)
+
+
+def _shown(onto: str, plan: Plan) -> dict[str, Any]:
+    return {
+        "parent_changeset_id": onto,
+        "steps": [
+            {
+                "source_changeset_id": step.source_changeset_id,
+                "message": step.message,
+                "ops": [dict(op) for op in step.ops],
+            }
+            for step in plan.steps
+        ],
+        "refused": [dict(item) for item in plan.refused],
+    }

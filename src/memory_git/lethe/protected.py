@@ -1,0 +1,256 @@
+"""Protected merges: a signed, single-use, expiring authorization, and everything that Lethe checks itself (5-lethe).
+
+In the order of the code:
+1. the envelope against the request, keys and clock; the reviewed state against the envelope's digest: a failure leaves no nonce;
+2. the nonce is burnt: from here on it stays burnt, whatever happens below;
+3. in an inner savepoint: head, shape, authors, private records and ops, conflicts; then the ref moves, events and the advance are written.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from memory_git.domain import trie
+from memory_git.domain.canonical import canonical_bytes, decode
+from memory_git.domain.envelope import Envelope, MergeKeys, MergeRequest, authorize
+from memory_git.domain.errors import Clash, Invalid, NotAllowed, Refused, Unavailable
+from memory_git.domain.ids import is_uuid
+from memory_git.domain.policy import Denied, may_judge
+from memory_git.domain.proposals import lone_merge_allowed, state_digest
+from memory_git.domain.times import format_time
+from memory_git.lethe import conflict_rows, events
+from memory_git.lethe.changesets import stored_ops
+from memory_git.lethe.feed import Feed
+from memory_git.lethe.merging import meet
+from memory_git.lethe.refs import move_ref, ref_moved, require_ref
+from memory_git.lethe.session import Transaction, View
+from memory_git.storage import lethe_history, lethe_receipts
+from memory_git.storage.lethe_history import ChangesetRow, RefRow
+from memory_git.storage.lethe_receipts import AdvanceRow
+
+ACCEPTED_EVENT = "memory_accepted"
+_TEXT_NAMES = (
+    "ref_name",
+    "expected_head",
+    "new_head",
+    "merge_proposal_id",
+    "reviewer_principal",
+    "merge_authorization",
+)
+
+
+def read_merge_request(
+    project_id: str, raw: Mapping[str, Any], keys: MergeKeys | None, now: datetime
+) -> tuple[Envelope, dict[str, Any]]:
+    """Checks a merge request against its envelope (rule 1) and gives both."""
+    if keys is None:
+        raise Unavailable("merges_unavailable", "no merge key is set: protected merges are unavailable")
+    for name in _TEXT_NAMES:
+        if not isinstance(raw.get(name), str) or not raw[name]:
+            raise Invalid("invalid_merge_request", f"{name} must be a non-empty string")
+    request = MergeRequest(
+        project_id,
+        raw["ref_name"],
+        raw["expected_head"],
+        raw["new_head"],
+        raw["merge_proposal_id"],
+        raw["reviewer_principal"],
+    )
+    envelope = authorize(raw["merge_authorization"], request, keys, now)
+    state = raw.get("proposal_state")
+    if state is not None and not _state_agrees(state, envelope):
+        raise NotAllowed(
+            "invalid_authorization",
+            "the proposal state is not the one that was signed",
+            reason="field_mismatch",
+        )
+    if not is_uuid(request.new_head) or not is_uuid(request.expected_head):
+        raise Invalid("invalid_merge_request", "heads are changeset ids")
+    return envelope, dict(raw)
+
+
+def _state_agrees(state: Any, envelope: Envelope) -> bool:
+    if not isinstance(state, dict) or set(state) != {"judged", "reviews"}:
+        return False
+    if not isinstance(state["judged"], dict) or not isinstance(state["reviews"], list):
+        return False
+    return hmac.compare_digest(state_digest(state), envelope.proposal_digest)
+
+
+def merge_ref(
+    transaction: Transaction, feed: Feed, envelope: Envelope, raw: Mapping[str, Any]
+) -> RefRow | Refused:
+    """Burns the nonce and moves the ref, or gives the refusal as a value, so that the nonce stays burnt (rules 2, 3)."""
+    row = require_ref(transaction, envelope.ref_name)
+    if not row.protected:
+        raise Invalid("ref_not_protected", "the ref is not protected: advance it, or commit a merge to it")
+    at = format_time(transaction.sources.now())
+    if not lethe_receipts.burn_nonce(
+        transaction.connection, transaction.project_id, envelope.nonce, envelope.proposal_id, at
+    ):
+        raise Clash("authorization_replayed", "this authorization was used before: ask for a new one")
+    try:
+        with transaction.connection.savepoint():
+            return _advance(transaction, feed, envelope, raw, row)
+    except Refused as refusal:
+        return refusal
+
+
+def _advance(
+    transaction: Transaction, feed: Feed, envelope: Envelope, raw: Mapping[str, Any], row: RefRow
+) -> RefRow:
+    if row.head_changeset_id != envelope.expected_head:
+        raise ref_moved(row)
+    new = transaction.changeset(envelope.new_head)
+    _check_shape(transaction, envelope, new)
+    _check_authors(transaction, envelope, raw.get("proposal_state"))
+    _check_private(transaction, envelope)
+    _check_conflicts(transaction, envelope, new)
+    moved = move_ref(
+        transaction, feed, row, envelope.new_head, envelope.merger_principal, f"merge {envelope.proposal_id}"
+    )
+    _materialize(transaction, envelope)
+    _record_advance(transaction, envelope, raw)
+    return moved
+
+
+def _check_shape(view: View, envelope: Envelope, new: ChangesetRow) -> None:
+    expected, parents = envelope.expected_head, new.parents
+    right = {
+        "fast_forward": envelope.new_head != expected
+        and view.graph().is_ancestor(expected, envelope.new_head),
+        "merge_commit": len(parents) == 2 and parents[0] == expected,
+        "cherry_pick": parents == (expected,),
+    }
+    if not right[envelope.strategy]:
+        raise Clash(
+            "wrong_merge_shape",
+            f"the new head is not a {envelope.strategy} of the current one",
+            current_head=expected,
+        )
+
+
+def _check_authors(view: View, envelope: Envelope, state: Mapping[str, Any] | None) -> None:
+    authors = authors_of(view, envelope.new_head, envelope.expected_head, envelope.strategy)
+    lone = state is not None and lone_merge_allowed(state)
+    for principal in (envelope.reviewer_principal, envelope.merger_principal):
+        verdict = may_judge(principal, authors, lone_person_may_merge=lone, judge_kind="human")
+        if isinstance(verdict, Denied):
+            raise NotAllowed("denied", f"denied: {verdict.reason}")
+
+
+def authors_of(view: View, head: str, without: str, strategy: str = "fast_forward") -> set[str]:
+    """Gives who wrote what is reachable from `head` and not from `without`, with the authors of what was copied.
+
+    A merge or cherry-pick changeset itself is the merger's, so the head is left out for those strategies.
+    """
+    found: set[str] = set()
+    for changeset_id in view.graph().reachable_not_from(head, [without]):
+        row = view.changeset(changeset_id)
+        if changeset_id != head or strategy == "fast_forward":
+            found.add(row.author_principal)
+        for op in stored_ops(view, row):
+            for key in ("cherrypicked_from", "source_changeset_id"):
+                origin = op.get("payload", {}).get(key)
+                if isinstance(origin, str):
+                    original = lethe_history.get_changeset(view.connection, view.project_id, origin)
+                    found |= {original.author_principal} if original else set()
+    return found
+
+
+def _check_private(view: View, envelope: Envelope) -> None:
+    if private_in_delta(view, envelope.new_head, envelope.expected_head):
+        raise Clash(
+            "private_in_delta",
+            "a private record, or an earlier private op, would become reachable: cherry-pick the rest",
+            current_head=envelope.expected_head,
+        )
+
+
+def private_in_delta(view: View, head: str, without: str) -> int:
+    """Counts the memories and ops that are private and would become reachable from `without`'s ref."""
+    private = 0
+    for changeset_id in view.graph().reachable_not_from(head, [without]):
+        row = view.changeset(changeset_id)
+        private += sum(
+            op.visibility == "private"
+            for op in lethe_history.ops_of(view.connection, view.project_id, row.id)
+        )
+    before, after = view.roots(without)[0], view.roots(head)[0]
+    for _, entry in trie.diff(view, before, after):
+        private += entry is not None and view.record(entry).visibility == "private"
+    return private
+
+
+def _check_conflicts(transaction: Transaction, envelope: Envelope, new: ChangesetRow) -> None:
+    source = new.parents[1] if envelope.strategy == "merge_commit" else envelope.new_head
+    meeting = meet(transaction, envelope.expected_head, source)
+    unresolved = conflict_rows.unresolved_blocking(transaction, meeting)
+    if unresolved:
+        raise Clash(
+            "merge_conflicts",
+            f"{len(unresolved)} blocking conflict(s) have no recorded resolution",
+            conflicts=unresolved,
+            current_head=envelope.expected_head,
+        )
+
+
+def _materialize(transaction: Transaction, envelope: Envelope) -> None:
+    """Appends one event per record that was accepted or changed: what became accepted, and when."""
+    before = transaction.roots(envelope.expected_head)[0]
+    after = transaction.roots(envelope.new_head)[0]
+    for _, entry in trie.diff(transaction, before, after):
+        if entry is not None:
+            record = transaction.record(entry)
+            events.put(
+                transaction,
+                transaction.sources.new_id(),
+                ACCEPTED_EVENT,
+                "",
+                record.memory_id,
+                envelope.merger_principal,
+                envelope.new_head,
+                entry.digest.hex(),
+            )
+
+
+def _record_advance(transaction: Transaction, envelope: Envelope, raw: Mapping[str, Any]) -> None:
+    state = raw.get("proposal_state")
+    lethe_receipts.put_advance(
+        transaction.connection,
+        AdvanceRow(
+            transaction.project_id,
+            lethe_receipts.next_advance_seq(transaction.connection, transaction.project_id),
+            transaction.sources.new_id(),
+            envelope.ref_name,
+            envelope.expected_head,
+            envelope.new_head,
+            envelope.proposal_id,
+            envelope.nonce,
+            raw["merge_authorization"],
+            canonical_bytes(state) if state is not None else None,
+            format_time(transaction.sources.now()),
+        ),
+    )
+
+
+def shown_advance(row: AdvanceRow) -> dict[str, Any]:
+    """Gives the wire form of an advance: the envelope's fields, the signature apart."""
+    envelope = decode(row.envelope_wire)["envelope"]
+    return {
+        "advance_id": row.advance_id,
+        "seq": row.seq,
+        "ref_name": row.ref_name,
+        "from_head": row.from_head,
+        "to_head": row.to_head,
+        "proposal_id": row.proposal_id,
+        "proposal_digest": envelope["proposal_digest"],
+        "strategy": envelope["strategy"],
+        "reviewer_principal": envelope["reviewer_principal"],
+        "merger_principal": envelope["merger_principal"],
+        "nonce": row.nonce,
+        "at": row.at,
+    }

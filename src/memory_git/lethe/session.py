@@ -1,0 +1,350 @@
+"""A project seen through one connection: for reading a snapshot (`View`), or inside one write (`Transaction`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from memory_git.domain import trie
+from memory_git.domain.ancestry import CommitGraph
+from memory_git.domain.canonical import decode
+from memory_git.domain.conflicts import claims_of
+from memory_git.domain.errors import Corrupt, NotFound
+from memory_git.domain.policy import Audience
+from memory_git.domain.record import Conflicted, Edge, Record, record_bytes_digest, record_from_json
+from memory_git.domain.state_root import edge_key, memory_key
+from memory_git.domain.trie import Entry, Root
+from memory_git.domain.words import words
+from memory_git.lethe.caches import Caches
+from memory_git.lethe.sources import Sources
+from memory_git.storage import lethe_events, lethe_history, lethe_states
+from memory_git.storage.connection import Connection
+from memory_git.storage.lethe_history import ChangesetRow, ProjectRow
+from memory_git.storage.lethe_states import EdgeRow, VersionRow
+
+MOST_CLAIMANTS = 256
+"""A word claim with more versions than this is too common to look at; keys and texts are never cut."""
+Roots = tuple[Root, Root]
+"""The memories' trie and the relationships' trie."""
+
+
+class View:
+    """Reads of one project on one snapshot. Everything that comes back was verified against its digest."""
+
+    def __init__(self, connection: Connection, project: ProjectRow, caches: Caches) -> None:
+        self.connection = connection
+        self.project = project
+        self.project_id = project.project_id
+        self.caches = caches
+
+    # changesets
+
+    def graph(self) -> CommitGraph:
+        """Gives the commit graph, up to date."""
+        return self.caches.graphs.of(self.connection, self.project_id, self.project.number)
+
+    def changeset(self, changeset_id: str) -> ChangesetRow:
+        """Gives a changeset of this project, or raises NotFound `changeset_not_found`."""
+        found = lethe_history.get_changeset(self.connection, self.project_id, changeset_id)
+        if found is None:
+            raise NotFound("changeset_not_found", "no such changeset in this project")
+        return found
+
+    def roots(self, changeset_id: str) -> Roots:
+        """Gives the two tries of a changeset's state."""
+        return roots_of(self.changeset(changeset_id))
+
+    def state(self, changeset_id: str) -> StoredState:
+        """Gives the state of a changeset."""
+        return StoredState(self, self.roots(changeset_id))
+
+    # nodes (NodeReader)
+
+    def get(self, row: int, expected_digest: bytes) -> bytes:
+        """Gives the body of a tree node; raises Corrupt if it is absent or is not what was expected."""
+        kept = self.caches.nodes.get(row)
+        if kept is not None and kept[0] == expected_digest:
+            return kept[1]
+        body = lethe_states.node_body(self.connection, self.project_id, row)
+        if body is None:
+            raise Corrupt("node", row, "is absent")
+        trie.verified(body, expected_digest, row)
+        self.caches.nodes.put(row, (expected_digest, body))
+        return body
+
+    # records
+
+    def version(self, row: int) -> VersionRow:
+        """Gives the version row that a leaf entry points to."""
+        found = lethe_states.get_version(self.connection, self.project_id, row)
+        if found is None:
+            raise Corrupt("version", row, "is absent")
+        return found
+
+    def record(self, entry: Entry) -> Record:
+        """Gives the record of a leaf entry, verified against its digest and the key that it stands under."""
+        kept = self.caches.records.get(entry.row)
+        if kept is None or kept[0] != entry.digest:
+            kept = (entry.digest, self._read_record(entry))
+            if entry.row > 0:
+                self.caches.records.put(entry.row, kept)
+        if memory_key(kept[1].memory_id) != entry.key:
+            raise Corrupt("version", entry.row, "stands under another memory's key")
+        return kept[1]
+
+    def _read_record(self, entry: Entry) -> Record:
+        version = self.version(entry.row)
+        if version.body is None:
+            raise Corrupt("version", entry.row, "has no body and no redaction record")
+        found = record_bytes_digest(self.salt(version.memory_id), version.body)
+        if bytes.fromhex(found) != entry.digest or version.record_digest != entry.digest:
+            raise Corrupt("version", entry.row, "the record does not agree with its digest")
+        return record_from_json(decode(version.body))
+
+    def salt(self, memory_id: str) -> str:
+        """Gives a memory's salt; a memory that has a version has one."""
+        found = lethe_states.get_salt(self.connection, self.project_id, memory_id)
+        if found is None:
+            raise Corrupt("memory_salt", memory_id, "is absent")
+        return found
+
+    def edge(self, entry: Entry) -> EdgeRow:
+        """Gives the relationship of a leaf entry."""
+        found = lethe_states.get_edge(self.connection, self.project_id, entry.row)
+        if found is None or edge_key(found.from_memory_id, found.kind, found.to_memory_id) != entry.key:
+            raise Corrupt("edge", entry.row, "is absent, or stands under another key")
+        return found
+
+    def event_content(self, memory_id: str) -> str | None:
+        """Gives the content of the event with this id, or None."""
+        found = lethe_events.get_event(self.connection, self.project_id, memory_id)
+        return found.content if found else None
+
+
+class StoredState:
+    """A state in the store, read through a view (`domain.state.StateView`)."""
+
+    def __init__(self, view: View, roots: Roots, nodes: trie.NodeReader | None = None) -> None:
+        self.view = view
+        self.memories, self.edges = roots
+        self.nodes = nodes or view
+
+    def entry(self, memory_id: str) -> Entry | None:
+        """Gives the leaf entry of a memory, or None."""
+        return trie.get(self.nodes, self.memories, memory_key(memory_id))
+
+    def record(self, memory_id: str) -> Record | Conflicted | None:
+        """Gives the record of a memory, or None."""
+        return self.plain_record(memory_id)
+
+    def plain_record(self, memory_id: str) -> Record | None:
+        """Gives the record of a memory, or None; a stored state holds no conflicted keys."""
+        entry = self.entry(memory_id)
+        return None if entry is None else self.view.record(entry)
+
+    def edge_entry(self, edge: Edge) -> Entry | None:
+        """Gives the leaf entry of a relationship, or None."""
+        return trie.get(self.nodes, self.edges, edge_key(edge.from_memory_id, edge.kind, edge.to_memory_id))
+
+    def has_edge(self, edge: Edge) -> bool:
+        """Decides whether a relationship stands."""
+        return self.edge_entry(edge) is not None
+
+    def claimants(self, claim: str) -> list[Record]:
+        """Gives the active records of this state that make a claim, by memory id (`conflicts.Claims`)."""
+        limit = MOST_CLAIMANTS if claim.startswith("w\0") else -1
+        rows = lethe_states.claimants(self.view.connection, self.view.project_id, claim, limit)
+        if limit > 0 and len(rows) >= limit:
+            return []
+        found = {}
+        for row in rows:
+            entry = self.entry(self.view.version(row).memory_id)
+            if entry is not None and entry.row == row:
+                record = self.view.record(entry)
+                if claim in claims_of(record):
+                    found[record.memory_id] = record
+        return [found[name] for name in sorted(found)]
+
+    def edges_of(self, memory_id: str) -> list[EdgeRow]:
+        """Gives the relationships of a memory that stand in this state, sorted."""
+        rows = lethe_states.edges_of(self.view.connection, self.view.project_id, memory_id)
+        standing: dict[Edge, EdgeRow] = {}
+        for row in rows:
+            edge = Edge(row.from_memory_id, row.kind, row.to_memory_id)
+            entry = self.edge_entry(edge)
+            if entry is not None and entry.row == row.id:
+                standing[edge] = row
+        return [standing[edge] for edge in sorted(standing)]
+
+
+class Transaction(View):
+    """One write of one project. Rows are named here, kept back, and written together by `flush`."""
+
+    def __init__(self, connection: Connection, project: ProjectRow, caches: Caches, sources: Sources) -> None:
+        super().__init__(connection, project, caches)
+        self.sources = sources
+        self._nodes: dict[int, bytes] = {}
+        self._versions: dict[int, VersionRow] = {}
+        self._edges: dict[int, EdgeRow] = {}
+        self._salts: dict[str, str] = {}
+        self._records: dict[int, Record] = {}
+
+    def next_row(self, table: str) -> int:
+        """Gives a row that was never given out before, not even to a write that was rolled back."""
+        key = (self.project_id, table)
+        with self.caches.write_lock:
+            known = self.caches.last_rows.get(key, 0)
+            if not self._has_named(table):
+                known = max(known, lethe_states.last_row(self.connection, table, self.project.number))
+            self.caches.last_rows[key] = known + 1
+            return known + 1
+
+    def _has_named(self, table: str) -> bool:
+        return bool({"node": self._nodes, "version": self._versions, "edge": self._edges}.get(table))
+
+    # nodes (NodeWriter)
+
+    def get(self, row: int, expected_digest: bytes) -> bytes:
+        """Gives a node that this write made, else a stored one."""
+        body = self._nodes.get(row)
+        return (
+            super().get(row, expected_digest) if body is None else trie.verified(body, expected_digest, row)
+        )
+
+    def put(self, body: bytes) -> int:
+        """Keeps a node back under a new row."""
+        row = self.next_row("node")
+        self._nodes[row] = body
+        return row
+
+    # records, relationships, salts
+
+    def record(self, entry: Entry) -> Record:
+        """Gives the record of an entry that this write made, else of a stored one."""
+        made = self._records.get(entry.row)
+        return super().record(entry) if made is None else made
+
+    def salt(self, memory_id: str) -> str:
+        """Gives a memory's salt, made at first sight."""
+        known = self._salts.get(memory_id) or lethe_states.get_salt(
+            self.connection, self.project_id, memory_id
+        )
+        if known is None:
+            known = self._salts[memory_id] = self.sources.new_salt()
+        return known
+
+    def add_version(
+        self,
+        record: Record,
+        changeset_row: int,
+        ordinal: int | None,
+        before: Entry | None,
+        second: Entry | None,
+    ) -> Entry:
+        """Keeps a version back and gives its leaf entry; `before` and `second` are the entries in the two parents."""
+        row = self.next_row("version")
+        body = record.to_bytes()
+        digest = bytes.fromhex(record_bytes_digest(self.salt(record.memory_id), body))
+        previous = before or second
+        self._versions[row] = VersionRow(
+            row,
+            self.project_id,
+            record.memory_id,
+            changeset_row,
+            ordinal,
+            previous.row if previous else None,
+            second.row if second and before and second.row != before.row else None,
+            digest,
+            body,
+        )
+        self._records[row] = record
+        number = 1 + max(before.version if before else 0, second.version if second else 0)
+        introduced = previous.introduced if previous else changeset_row
+        return Entry(memory_key(record.memory_id), digest, row, introduced, changeset_row, number)
+
+    def add_edge(self, edge: Edge, digest: str, changeset_row: int, ordinal: int | None) -> Entry:
+        """Keeps a relationship back and gives its leaf entry."""
+        row = self.next_row("edge")
+        self._edges[row] = EdgeRow(
+            row, self.project_id, edge.from_memory_id, edge.kind, edge.to_memory_id, changeset_row, ordinal
+        )
+        key = edge_key(edge.from_memory_id, edge.kind, edge.to_memory_id)
+        return Entry(key, bytes.fromhex(digest), row, changeset_row, changeset_row, 1)
+
+    def flush(self, roots: Roots) -> None:
+        """Writes all rows that were kept back, with the claims and words of the versions; nodes as far as the roots reach them."""
+        nodes = self._reached(roots)
+        lethe_states.put_nodes(self.connection, self.project_id, sorted(nodes.items()))
+        lethe_states.put_versions(self.connection, list(self._versions.values()))
+        lethe_states.put_edges(self.connection, list(self._edges.values()))
+        lethe_states.put_salts(self.connection, self.project_id, self._salts.items())
+        claims = (
+            (claim, row) for row, record in self._records.items() for claim in sorted(claims_of(record))
+        )
+        lethe_states.put_claims(self.connection, self.project_id, claims)
+        texts = ((row, indexed_words(record)) for row, record in self._records.items() if record.is_active)
+        lethe_states.put_words(self.connection, texts)
+        self.connection.after_commit(lambda: self._fill(nodes))
+        for kept in (self._nodes, self._versions, self._edges, self._salts, self._records):
+            kept.clear()
+
+    def _reached(self, roots: Roots) -> dict[int, bytes]:
+        """Gives the new nodes that the roots reach; a merge that ops were put on leaves others behind."""
+        found: dict[int, bytes] = {}
+        waiting = [root.row for root in roots]
+        while waiting:
+            row = waiting.pop()
+            if row in self._nodes and row not in found:
+                found[row] = self._nodes[row]
+                node = trie.decode(found[row])
+                waiting += [child.row for child in node.children] if isinstance(node, trie.Inner) else []
+        return found
+
+    def _fill(self, nodes: Mapping[int, bytes]) -> None:
+        for row, body in nodes.items():
+            self.caches.nodes.put(row, (trie.node_digest(body), body))
+
+
+def indexed_words(record: Record) -> str:
+    """Gives the words by which a version is found, split by spaces."""
+    texts = (record.title or "", record.summary or "", " ".join(record.tags), record.content)
+    return " ".join(sorted({word for text in texts for word in words(text)}))
+
+
+def roots_of(row: ChangesetRow) -> Roots:
+    """Gives the two tries of a stored changeset's state."""
+    return (
+        Root(row.memories_row, row.memories_digest, row.memories_count),
+        Root(row.edges_row, row.edges_digest, row.edges_count),
+    )
+
+
+def fresh_ids(new_id: Callable[[], str]) -> Iterator[str]:
+    """Yields new ids without end."""
+    while True:
+        yield new_id()
+
+
+def admits(record: Record, audience: Audience | None) -> bool:
+    """Decides whether an audience may see a record; no audience sees everything."""
+    return audience is None or audience.admits(record.visibility, record.owner_principal)
+
+
+def shown_entry(view: View, entry: Entry, names: Mapping[int, str]) -> dict[str, Any]:
+    """Gives the wire form of a memory at a state; `names` are the changesets' ids by row."""
+    record = view.record(entry)
+    return {
+        "memory_id": record.memory_id,
+        "record": record.to_json(),
+        "record_digest": entry.digest.hex(),
+        "salt": view.salt(record.memory_id),
+        "version": entry.version,
+        "introduced_by": names.get(entry.introduced),
+        "changed_by": names.get(entry.changed),
+    }
+
+
+def changeset_names(view: View, entries: list[Entry]) -> dict[int, str]:
+    """Gives the ids of the changesets that entries name, by row."""
+    rows = {row for entry in entries for row in (entry.introduced, entry.changed)}
+    return lethe_history.changeset_ids(view.connection, view.project_id, rows)

@@ -1,0 +1,519 @@
+"""The store, embedded: the verbs of `protocol.Lethe` by direct calls on one database.
+
+Reads run on a snapshot of their own; writes go through the one writer, each in its savepoint. All decisions are in the modules that the
+verbs call; here stand only opening, closing, and which verb is a read and which a write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import memory_git
+from memory_git.domain.canonical import sha256_hex
+from memory_git.domain.changeset import read_request
+from memory_git.domain.envelope import MergeKeys
+from memory_git.domain.errors import Invalid, NotFound, Refused, Unavailable
+from memory_git.domain.ids import SHARED_MAIN, check_project_id
+from memory_git.domain.policy import Audience
+from memory_git.domain.times import format_time
+from memory_git.lethe import (
+    assemblies,
+    conflict_rows,
+    contexts,
+    events,
+    history,
+    manifests,
+    planning,
+    projects,
+    protected,
+    refs,
+)
+from memory_git.lethe.active import ActiveIndexes, visible
+from memory_git.lethe.caches import Caches
+from memory_git.lethe.changesets import shown_changeset
+from memory_git.lethe.commits import create_changeset
+from memory_git.lethe.differences import compare
+from memory_git.lethe.feed import Feed
+from memory_git.lethe.merging import meet
+from memory_git.lethe.protocol import Json
+from memory_git.lethe.searching import matches
+from memory_git.lethe.session import StoredState, Transaction, View, changeset_names, fresh_ids, shown_entry
+from memory_git.lethe.sources import Sources
+from memory_git.lethe.verify import verify_project
+from memory_git.storage import lethe_history, lethe_receipts
+from memory_git.storage.lethe_events import get_event, list_events
+from memory_git.storage.lethe_schema import SCHEMA
+from memory_git.storage.sqlite import Connection, Database, SqliteSettings
+
+T = TypeVar("T")
+DEFAULT_MAX_HISTORY = 1_000_000
+MAX_EVENTS = 1_000
+
+
+class LetheStore:
+    """One lethe.db, opened by one process; any number of threads may call the verbs."""
+
+    def __init__(
+        self,
+        database: Database,
+        merge_keys: MergeKeys | None,
+        sources: Sources,
+        max_history: int,
+        *,
+        read_only: bool,
+    ) -> None:
+        self._database = database
+        self._merge_keys = merge_keys
+        self._sources = sources
+        self._caches = Caches(max_history)
+        self._indexes = ActiveIndexes()
+        self.read_only = read_only
+        self.feed = Feed()
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        merge_keys: MergeKeys | None,
+        recovery_readonly: bool = False,
+        settings: SqliteSettings | None = None,
+        sources: Sources | None = None,
+        max_history: int = DEFAULT_MAX_HISTORY,
+    ) -> LetheStore:
+        """Opens or creates the database; in recovery nothing is written, and every read works."""
+        database = Database.open(path, SCHEMA, settings or SqliteSettings(), read_only=recovery_readonly)
+        return cls(database, merge_keys, sources or Sources(), max_history, read_only=recovery_readonly)
+
+    def close(self) -> None:
+        """Answers what waits, checkpoints and closes."""
+        self.feed.close()
+        self._database.close()
+
+    # how verbs reach the database
+
+    @contextmanager
+    def _view(self, project_id: str) -> Iterator[View]:
+        with self._database.read() as connection:
+            yield View(connection, projects.require_project(connection, project_id), self._caches)
+
+    def _write(self, project_id: str, work: Callable[[Transaction], T]) -> T:
+        return self._database.write(lambda connection: work(self._transaction(connection, project_id)))
+
+    def _transaction(self, connection: Connection, project_id: str) -> Transaction:
+        return Transaction(
+            connection, projects.require_project(connection, project_id), self._caches, self._sources
+        )
+
+    def _project_of(self, object_id: str, kind: str) -> str:
+        with self._database.read() as connection:
+            found = lethe_history.project_of(connection, object_id, kind)
+        if found is None:
+            raise NotFound(f"{kind}_not_found", f"no such {kind}")
+        return found
+
+    # projects and refs
+
+    def list_projects(self) -> list[str]:
+        """Gives the project ids, sorted."""
+        with self._database.read() as connection:
+            return lethe_history.list_projects(connection)
+
+    def init_project(self, project_id: str) -> Json:
+        """Creates a project with its root, frozen baseline and protected refs/shared/main; repeatable."""
+        check_project_id(project_id)
+        with self._database.read() as connection:
+            known = lethe_history.get_project(connection, project_id)
+        if known is None or known.root_changeset_id is None:
+            self._database.write(
+                lambda connection: projects.init_project(
+                    connection, project_id, self._caches, self._sources, self.feed
+                )
+            )
+        with self._view(project_id) as view:
+            root = view.changeset(view.project.root_changeset_id or "")
+            ref = refs.require_ref(view, SHARED_MAIN)
+            return {"changeset": shown_changeset(view, root), "ref": refs.shown_ref(ref)}
+
+    def create_branch(
+        self, project_id: str, ref_name: str, head_changeset_id: str, principal: str, protected: bool = False
+    ) -> Json:
+        """Creates a ref at a changeset; the same again is the same ref."""
+        return self._write(
+            project_id,
+            lambda tx: refs.shown_ref(
+                refs.create_branch(tx, self.feed, ref_name, head_changeset_id, principal, protected)
+            ),
+        )
+
+    def list_refs(self, project_id: str) -> list[Json]:
+        """Gives all refs, by name."""
+        with self._view(project_id) as view:
+            return [refs.shown_ref(row) for row in lethe_history.list_refs(view.connection, project_id)]
+
+    def resolve_ref(self, project_id: str, ref_name: str, at: str | None = None) -> Json:
+        """Gives a ref, with the head it has, or had."""
+        with self._view(project_id) as view:
+            return refs.resolve_ref(view, ref_name, at)
+
+    def ref_log(self, project_id: str, ref_name: str) -> list[Json]:
+        """Gives the moves of a ref, oldest first."""
+        with self._view(project_id) as view:
+            refs.require_ref(view, ref_name)
+            moves = lethe_history.ref_log(view.connection, project_id, ref_name)
+            return [{**refs.move_view(move), "digest": move.digest} for move in moves]
+
+    def advance_ref(
+        self, project_id: str, ref_name: str, expected_head: str, new_head: str, principal: str = "system"
+    ) -> Json:
+        """Moves an unprotected ref by compare-and-swap to a descendant."""
+        return self._write(
+            project_id,
+            lambda tx: refs.shown_ref(
+                refs.advance_ref(tx, self.feed, ref_name, expected_head, new_head, principal)
+            ),
+        )
+
+    def merge_ref(self, project_id: str, request: Mapping[str, Any]) -> Json:
+        """Moves a protected ref on a signed authorization."""
+        envelope, raw = protected.read_merge_request(
+            check_project_id(project_id), request, self._merge_keys, self._sources.now()
+        )
+        moved = self._write(project_id, lambda tx: protected.merge_ref(tx, self.feed, envelope, raw))
+        if isinstance(moved, Refused):
+            raise moved
+        return refs.shown_ref(moved)
+
+    # changesets
+
+    def create_changeset(self, request: Mapping[str, Any]) -> tuple[Json, bool]:
+        """Validates and stores a changeset; gives it, and whether it is a replay."""
+        read = read_request(request, fresh_ids(self._sources.new_id))
+
+        def work(transaction: Transaction) -> tuple[Json, bool]:
+            row, replayed = create_changeset(transaction, self.feed, read)
+            return shown_changeset(transaction, row), replayed
+
+        return self._write(read.project_id, work)
+
+    def get_changeset(self, changeset_id: str, audience: Audience | None = None) -> Json:
+        """Gives one changeset of whatever project."""
+        with self._view(self._project_of(changeset_id, "changeset")) as view:
+            return shown_changeset(view, view.changeset(changeset_id), audience)
+
+    def log(
+        self,
+        project_id: str,
+        ref_name: str | None = None,
+        *,
+        head: str | None = None,
+        limit: int = 20,
+        before: str | None = None,
+        first_parent: bool = False,
+        audience: Audience | None = None,
+    ) -> Json:
+        """Gives ancestors, newest first in topological order, by pages."""
+        with self._view(project_id) as view:
+            return history.log(view, ref_name, head, limit, before, first_parent, audience)
+
+    def is_ancestor(self, project_id: str, ancestor: str, descendant: str) -> bool:
+        """Decides whether a changeset is reachable from another."""
+        with self._view(project_id) as view:
+            return view.graph().is_ancestor(ancestor, descendant)
+
+    def merge_base(self, project_id: str, left: str, right: str) -> list[str]:
+        """Gives all best common ancestors, sorted."""
+        with self._view(project_id) as view:
+            return list(view.graph().best_common_ancestors(left, right))
+
+    def authors(self, project_id: str, head: str, without: str) -> list[str]:
+        """Gives who wrote what is reachable from `head` and not from `without`."""
+        with self._view(project_id) as view:
+            return sorted(protected.authors_of(view, head, without))
+
+    # states
+
+    def diff(self, target: str, base: str | None = None, audience: Audience | None = None) -> Json:
+        """Gives the semantic diff base → target (default base: the first parent)."""
+        with self._view(self._project_of(target, "changeset")) as view:
+            row = view.changeset(target)
+            before = view.changeset(base or (row.parents[0] if row.parents else target))
+            return {
+                "project_id": view.project_id,
+                "base_changeset_id": before.changeset_id,
+                "target_changeset_id": target,
+                "base_state_root": before.state_root,
+                "target_state_root": row.state_root,
+                **compare(view, before.changeset_id, target, audience).to_json(),
+            }
+
+    def memories(
+        self,
+        project_id: str,
+        head: str,
+        *,
+        limit: int = 50,
+        after: str | None = None,
+        kind: str | None = None,
+        status: str | None = None,
+        audience: Audience | None = None,
+    ) -> Json:
+        """Gives a page of the memories of a state, filtered before the limit."""
+        with self._view(project_id) as view:
+            return history.memories(view, head, limit, after, kind, status, audience)
+
+    def memory(self, project_id: str, head: str, memory_id: str, audience: Audience | None = None) -> Json:
+        """Gives one memory at a state, with its proof."""
+        with self._view(project_id) as view:
+            return history.memory(view, head, memory_id, audience)
+
+    def memory_history(
+        self, project_id: str, head: str, memory_id: str, audience: Audience | None = None
+    ) -> Json:
+        """Gives the versions of a memory that are reachable from a head, newest first."""
+        with self._view(project_id) as view:
+            return history.memory_history(view, head, memory_id, audience)
+
+    def search(
+        self, project_id: str, head: str, query: str, *, limit: int = 20, audience: Audience | None = None
+    ) -> Json:
+        """Gives the active memories of a state with a word of the query, best first."""
+        history.check_limit(limit, history.MAX_MEMORIES)
+        with self._view(project_id) as view:
+            state = StoredState(view, view.roots(head))
+            total_visible = len(visible(self._indexes.of(view, state.memories), audience))
+            found = matches(view, state, query, total_visible, audience)
+            names = changeset_names(view, [entry for entry, _, _ in found[:limit]])
+            hits = [{**shown_entry(view, entry, names), "score": score} for entry, _, score in found[:limit]]
+            return {"hits": hits, "total": len(found)}
+
+    # merges and conflicts
+
+    def plan_merge(self, project_id: str, target: str, source: str, audience: Audience | None = None) -> Json:
+        """Plans bringing `source` into `target`; writes nothing."""
+        with self._view(project_id) as view:
+            return planning.merge_plan(view, target, source, audience)
+
+    def plan_rebase(self, project_id: str, head: str, onto: str) -> Json:
+        """Plans replaying what `head` has beyond `onto` on top of it."""
+        with self._view(project_id) as view:
+            return planning.rebase_plan(view, head, onto)
+
+    def plan_cherry_pick(self, project_id: str, selected: Sequence[Mapping[str, Any]], onto: str) -> Json:
+        """Plans copies of selected ops on a head."""
+        with self._view(project_id) as view:
+            return planning.cherry_pick_plan(view, selected, onto)
+
+    def plan_revert(self, project_id: str, changeset_id: str, onto: str, mainline: int | None = None) -> Json:
+        """Plans the ops that take back one changeset on a head."""
+        with self._view(project_id) as view:
+            return planning.revert_plan(view, changeset_id, onto, mainline)
+
+    def detect_conflicts(
+        self, project_id: str, base: str, left: str, right: str, audience: Audience | None = None
+    ) -> list[Json]:
+        """Gives the conflicts between two heads from a base; writes nothing."""
+        with self._view(project_id) as view:
+            for name in (base, left, right):
+                view.changeset(name)
+            return conflict_rows.shown_conflicts(meet(view, left, right, base, audience), project_id)
+
+    def list_conflicts(
+        self,
+        project_id: str,
+        *,
+        status: str | None = None,
+        proposal_id: str | None = None,
+        limit: int = 100,
+        audience: Audience | None = None,
+    ) -> list[Json]:
+        """Gives stored conflicts."""
+        history.check_limit(limit, MAX_EVENTS)
+        with self._view(project_id) as view:
+            return conflict_rows.list_conflicts(view, status, proposal_id, limit, audience)
+
+    def persist_conflicts(
+        self, project_id: str, proposal_id: str, conflicts: Sequence[Mapping[str, Any]]
+    ) -> int:
+        """Stores what was found, bound to a proposal."""
+        return self._write(
+            project_id, lambda tx: conflict_rows.persist(tx, self.feed, proposal_id, conflicts)
+        )
+
+    def retire_conflicts(self, project_id: str, proposal_id: str, status: str) -> int:
+        """Lets a proposal go of its open conflicts; gives how many."""
+        return self._write(project_id, lambda tx: conflict_rows.retire(tx, proposal_id, status))
+
+    def resolve_conflict(
+        self, project_id: str, conflict_id: str, *, outcome: str, resolution_note: str, principal: str
+    ) -> Json:
+        """Records a resolution with its reason."""
+
+        def work(transaction: Transaction) -> Json:
+            row = conflict_rows.resolve(
+                transaction,
+                conflict_id,
+                outcome=outcome,
+                resolution_note=resolution_note,
+                principal=principal,
+            )
+            return conflict_rows.shown_row(transaction, row)
+
+        return self._write(project_id, work)
+
+    # context and manifests
+
+    def context(self, project_id: str, request: Mapping[str, Any], audience: Audience | None = None) -> Json:
+        """Gives the accepted memory for a prompt at a head; with `create_manifest`, pinned."""
+        read = contexts.read_request(request, self._sources)
+        with self._view(project_id) as view:
+            built = contexts.build_context(view, read, self._indexes, audience)
+        if not read.create_manifest:
+            return built.shown
+        pinned = manifests.manifest_of_context(built, read)
+        manifest = self._write(project_id, lambda tx: manifests.create_manifest(tx, pinned))
+        return {**built.shown, "manifest_id": manifest["manifest_id"]}
+
+    def create_manifest(self, request: Mapping[str, Any]) -> Json:
+        """Checks and stores a manifest."""
+        project_id = check_project_id(request.get("project_id"))
+        return self._write(project_id, lambda tx: manifests.create_manifest(tx, request))
+
+    def get_manifest(self, manifest_id: str) -> Json:
+        """Gives a manifest: ids and digests, no text."""
+        project_id = self._project_of(manifest_id, "manifest")
+        with self._database.read() as connection:
+            return manifests.shown_manifest(manifests.stored_manifest(connection, project_id, manifest_id))
+
+    def reproduce(self, manifest_id: str, audience: Audience | None = None) -> Json:
+        """Rebuilds the records that a manifest pins from history."""
+        with self._view(self._project_of(manifest_id, "manifest")) as view:
+            row = manifests.stored_manifest(view.connection, view.project_id, manifest_id)
+            return manifests.reproduce(view, row, audience)
+
+    # events and assemblies
+
+    def append_event(self, project_id: str, event: Mapping[str, Any]) -> Json:
+        """Appends one event; the project need not be in use yet."""
+        check_project_id(project_id)
+
+        def work(connection: Connection) -> Json:
+            project = projects.known_project(connection, project_id, self._sources)
+            transaction = Transaction(connection, project, self._caches, self._sources)
+            return events.shown_event(events.append(transaction, event))
+
+        return self._database.write(work)
+
+    def list_events(
+        self, project_id: str, *, after: int = 0, limit: int = 100, audience: Audience | None = None
+    ) -> list[Json]:
+        """Gives events by seq; those of memories that the audience may not see at the shared head are left out."""
+        history.check_limit(limit, MAX_EVENTS)
+        check_project_id(project_id)
+        with self._database.read() as connection:
+            if audience is None:
+                return [events.shown_event(row) for row in list_events(connection, project_id, after, limit)]
+            view = View(connection, projects.require_project(connection, project_id), self._caches)
+            return events.visible_events(view, audience, after, limit)
+
+    def get_event(self, event_id: str) -> Json:
+        """Gives one event of whatever project."""
+        project_id = self._project_of(event_id, "event")
+        with self._database.read() as connection:
+            row = get_event(connection, project_id, event_id)
+        assert row is not None, "an event's project is noted with it"
+        return events.shown_event(row)
+
+    def record_assembly(self, session_key: str, assembly: Mapping[str, Any]) -> Json:
+        """Records what a model call was given."""
+        project_id = check_project_id(assembly.get("project_id"))
+        return self._write(
+            project_id, lambda tx: assemblies.shown(assemblies.record(tx, session_key, assembly))
+        )
+
+    def list_assemblies(self, session_key: str) -> list[Json]:
+        """Gives a session's assemblies, oldest first."""
+        with self._database.read() as connection:
+            rows = [
+                row
+                for project_id in lethe_history.list_projects(connection)
+                for row in lethe_receipts.list_assemblies(connection, project_id, session_key)
+            ]
+        return [assemblies.shown(row) for row in rows]
+
+    def get_assembly(self, assembly_id: str) -> Json:
+        """Gives one assembly."""
+        project_id = self._project_of(assembly_id, "assembly")
+        with self._database.read() as connection:
+            return assemblies.shown(assemblies.require(connection, project_id, assembly_id))
+
+    def give_feedback(self, assembly_id: str, verdict: str, note: str = "") -> Json:
+        """Records a verdict on an assembly."""
+        assemblies.check_verdict(verdict, note)
+        project_id = self._project_of(assembly_id, "assembly")
+
+        def work(transaction: Transaction) -> Json:
+            row = assemblies.require(transaction.connection, project_id, assembly_id)
+            lethe_receipts.set_verdict(transaction.connection, project_id, assembly_id, verdict, note)
+            return assemblies.shown(replace(row, verdict=verdict, note=note))
+
+        return self._write(project_id, work)
+
+    # the store itself
+
+    def list_advances(self, project_id: str) -> list[Json]:
+        """Gives the protected advances, oldest first."""
+        with self._view(project_id) as view:
+            rows = lethe_receipts.list_advances(view.connection, project_id)
+            return [protected.shown_advance(row) for row in rows]
+
+    def verify(self, project_id: str, progress: Callable[[str, int, int], None] | None = None) -> Json:
+        """Recomputes every digest, root, chain and derived row of a project, on one snapshot, past all caches."""
+        with self._database.read() as connection:
+            project = projects.require_project(connection, project_id)
+            return verify_project(connection, project, self._merge_keys, progress)
+
+    def health(self) -> Json:
+        """Gives `{status, version}` while the process lives."""
+        return {"status": "ok", "version": memory_git.__version__}
+
+    def ready(self) -> Json:
+        """Gives `{status, engine, schema_version, durability}`, or raises Unavailable."""
+        self._database.check()
+        return {
+            "status": "ok",
+            "engine": "sqlite",
+            "schema_version": len(SCHEMA.migrations),
+            "durability": "recovery_readonly" if self.read_only else "wal, synchronous full",
+        }
+
+    def backup(self, to_directory: str) -> Json:
+        """Writes a consistent copy of the database into a directory of this machine."""
+        to = Path(to_directory)
+        if not to.is_absolute():
+            raise Invalid("bad_path", "the directory to back up into is an absolute path")
+        if not to.is_dir():
+            raise Unavailable("backup_directory", "the directory to back up into is not there")
+        self._database.backup(to / self._database.path.name)
+        content = (to / self._database.path.name).read_bytes()
+        copy = Database.open(to / self._database.path.name, SCHEMA, read_only=True)
+        with copy.read() as connection:
+            heads = {
+                project_id: {
+                    row.ref_name: row.head_changeset_id
+                    for row in lethe_history.list_refs(connection, project_id)
+                }
+                for project_id in lethe_history.list_projects(connection)
+            }
+        copy.close()
+        return {
+            "file": self._database.path.name,
+            "sha256": sha256_hex(content),
+            "heads": heads,
+            "schema_version": len(SCHEMA.migrations),
+            "at": format_time(self._sources.now()),
+        }
