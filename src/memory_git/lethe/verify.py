@@ -1,7 +1,7 @@
 """`lethe verify-chain`: everything recomputed from what was written, on one snapshot, past every cache (5-lethe, verify).
 
 In this order: events, changesets with their states recomputed from the ops by the one projector, refs and logs, manifests, advances,
-conflicts, assemblies, and last the derived tables. Each fault names its object. What is covered and what is not: FORMAT §10.
+conflicts, assemblies, and last the derived tables. Each fault names its object. What is covered and what is not: FORMAT §11.
 """
 
 from __future__ import annotations
