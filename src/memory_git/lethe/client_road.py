@@ -2,7 +2,8 @@
 
 1. The store is reached by HTTPS, a Unix socket (`unix:/path`) or HTTP on loopback; a bearer never leaves this machine in clear.
 2. Only what reads is tried again, at most twice, and only when the connection failed; a write is never sent twice.
-3. Problem documents are raised as the errors that they were; an answer of another shape is Unavailable `lethe_failed`.
+3. What I-JSON excludes is refused here as the store would refuse it, never sent as something else.
+4. Problem documents are raised as the errors that they were; an answer of another shape is Unavailable `lethe_failed`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 
+from memory_git.domain.canonical import canonical_bytes
 from memory_git.domain.errors import Invalid, Unavailable
 from memory_git.lethe.client_errors import error_of
 from memory_git.lethe.protocol import Json
@@ -70,7 +72,7 @@ class Road:
             method,
             path,
             params={name: value for name, value in (query or {}).items() if value is not None},
-            content=None if body is None else _encoded(body),
+            content=None if body is None else canonical_bytes(body),
             headers={} if body is None else {"Content-Type": "application/json"},
             timeout=timeout or httpx.USE_CLIENT_DEFAULT,
         )
@@ -113,14 +115,6 @@ def part(document: Json, name: str, kind: type[T]) -> T:
     if not isinstance(content, kind):
         raise Unavailable("lethe_failed", "what answers there does not speak Lethe's API")
     return content
-
-
-def _encoded(body: Json) -> bytes:
-    """Gives the JSON of a request; what JSON can't hold is refused as the store would refuse it."""
-    try:
-        return orjson.dumps(body, option=orjson.OPT_STRICT_INTEGER)
-    except orjson.JSONEncodeError as error:
-        raise Invalid("not_i_json", "the value is outside I-JSON (RFC 7493)") from error
 
 
 def _reach(url: str) -> tuple[str, httpx.HTTPTransport]:

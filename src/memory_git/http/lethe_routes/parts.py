@@ -13,7 +13,7 @@ from memory_git.http.strict import StrictRoute
 from memory_git.lethe.protocol import Lethe
 
 MEMORY_PREFIX = "/api/memory"
-Limit = Annotated[int, Query(ge=1, le=1000)]
+Limit = Annotated[int, Query(description="The store says which bounds hold")]
 
 
 def router(tag: str, prefix: str = MEMORY_PREFIX) -> APIRouter:

@@ -183,6 +183,7 @@ class _AssemblyRequest(Body):
     head_changeset_id: str
     items: Objects
     token_counts: Object | None = None
+    model: str | None = None
 
 
 class FeedbackRequest(Body):
