@@ -16,7 +16,8 @@ from memory_git.domain.canonical import canonical_bytes, digest
 from memory_git.domain.errors import Clash, Fault, Invalid
 from memory_git.domain.ids import check_project_id, is_uuid, parse_ref
 from memory_git.domain.ops import Op
-from memory_git.domain.validate import byte_length, check_ops, kind_of, show_key
+from memory_git.domain.payload import byte_length, kind_of, show_key
+from memory_git.domain.validate import check_ops, presumed_ids
 
 SCHEMA_VERSION = "memory_git/v1"
 DIGEST_VERSION = 1
@@ -37,7 +38,7 @@ CONTROL_NAMES = ("expected_head", "advance_ref", "create_ref_if_missing", "prote
 _REQUIRED_NAMES = ("project_id", "ref_name", "author_principal", "message", "idempotency_key")
 _LIST_NAMES = ("parent_ids", "ops", "evidence", "verification")
 _KNOWN_NAMES = frozenset((*_REQUIRED_NAMES, *OPTIONAL_NAMES, *CONTROL_NAMES, *_LIST_NAMES))
-_ATTACHMENT_KEYS = frozenset({"kind", "source", "note", "status", "summary"})
+_ATTACHMENT_KEYS = frozenset(rules.ATTACHMENT_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class CreateRequest:
     faults: tuple[Fault, ...]
     """Faults of ops: told together with those that the state adds."""
     request_view: Mapping[str, Any]
+    presumed_ids: frozenset[str] = frozenset()
+    """The memories that the faulty ops would have made (`projector.apply`, presumed)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +94,10 @@ def read_request(raw: Mapping[str, Any], fresh_ids: Iterator[str]) -> CreateRequ
         raise Invalid("too_many_parents", f"a changeset has at most {MAX_PARENTS} parents", op_faults)
     if len(parents) < MAX_PARENTS and not raw.get("ops"):
         raise invalid_changeset(
-            [Fault(None, "ops", "at least one op is needed, except in a merge changeset")]
+            [Fault(None, "ops", "at least one op is needed, except in a merge changeset"), *op_faults]
         )
     request_view = {name: value for name, value in raw.items() if value not in (None, [], False, "")}
-    size = len(canonical_bytes(request_view))
-    if size > rules.MAX_CHANGESET_BYTES:
-        raise invalid_changeset(
-            [Fault(None, "ops", f"at most {rules.MAX_CHANGESET_BYTES} bytes", f"{size} bytes")]
-        )
+    _check_size(request_view, op_faults)
     return CreateRequest(
         project_id=project_id,
         ref_name=ref.name,
@@ -114,8 +113,22 @@ def read_request(raw: Mapping[str, Any], fresh_ids: Iterator[str]) -> CreateRequ
         advance_ref=bool(raw.get("advance_ref")),
         create_ref_if_missing=bool(raw.get("create_ref_if_missing")),
         faults=tuple(op_faults),
+        presumed_ids=presumed_ids(raw.get("ops", []), op_faults),
         request_view=request_view,
     )
+
+
+def _check_size(request_view: Mapping[str, Any], op_faults: Sequence[Fault]) -> None:
+    """Refuses a changeset that is too large; one that can't be measured has a fault in an op, told with all others."""
+    try:
+        size = len(canonical_bytes(request_view))
+    except Invalid:
+        if op_faults:
+            return
+        raise
+    if size > rules.MAX_CHANGESET_BYTES:
+        too_large = Fault(None, "ops", f"at most {rules.MAX_CHANGESET_BYTES} bytes", f"{size} bytes")
+        raise invalid_changeset([too_large, *op_faults])
 
 
 def invalid_changeset(faults: Sequence[Fault]) -> Invalid:
@@ -130,10 +143,10 @@ def invalid_changeset(faults: Sequence[Fault]) -> Invalid:
 
 
 def _check_names(raw: Mapping[str, Any]) -> list[Fault]:
-    faults = [Fault(None, show_key(name), "unknown field") for name in raw.keys() - _KNOWN_NAMES]
+    faults = [Fault(None, show_key(name), "unknown field") for name in sorted(raw.keys() - _KNOWN_NAMES)]
     for name in _REQUIRED_NAMES:
         value = raw.get(name)
-        if not isinstance(value, str) or not value.strip():
+        if value is None or (isinstance(value, str) and not value.strip()):
             faults.append(Fault(None, name, "must be a non-empty string", kind_of(value)))
     for name in (*_REQUIRED_NAMES, *OPTIONAL_NAMES):
         faults += _check_string(name, raw.get(name))
@@ -150,7 +163,8 @@ def _check_names(raw: Mapping[str, Any]) -> list[Fault]:
 
 
 def _check_string(name: str, value: Any) -> list[Fault]:
-    most = rules.MAX_NOTE_BYTES if name == "message" else rules.MAX_STRING_BYTES
+    is_note = name.rpartition(".")[2] in ("message", "note", "summary")
+    most = rules.MAX_NOTE_BYTES if is_note else rules.MAX_STRING_BYTES
     if value is None:
         return []
     if not isinstance(value, str):
@@ -185,9 +199,9 @@ def _check_attachments(name: str, attachments: Any) -> list[Fault]:
             faults.append(Fault(None, name, f"an item has keys of {', '.join(sorted(_ATTACHMENT_KEYS))}"))
         else:
             for key, value in item.items():
-                faults += _check_string(f"{name}.{key}", "" if value is None else value)
                 if value is None:
                     faults.append(Fault(None, f"{name}.{key}", "must be a string", "null"))
+                faults += _check_string(f"{name}.{key}", value)
     return faults
 
 

@@ -1,15 +1,16 @@
 """The semantic diff of two states (4-history, semantic diff).
 
-From states, not from lists of ops: what was made and taken back shows as nothing, a correction as one update. Each section is sorted by
+From states, not from lists of ops: what was made and retired again shows as nothing, a correction as one update. Each section is sorted by
 memory id (relationships by from, kind, to), so the same two states give the same bytes always. A change may stand in several sections:
 
-memories_added                       a memory that was not there, unless it came by correction or supersession
-corrections_proposed                 content or another value of a memory changed in place, or by a successor
-records_superseded                   a memory left active memory as corrected or superseded
+memories_added                       a memory that was not there, unless it took the place of one that was
+corrections_proposed                 content or another value of a memory changed in place; or a successor, beside what it took the place of
+records_superseded                   a memory left active memory as superseded, or as corrected by what this diff does not show
 duplicates_detected                  a memory left active memory as a duplicate
 statuses_changed                     any other change of status
-decisions_changed, tasks_or_flags_changed   whatever of the above concerns those kinds
-permissions_or_visibility_affected   visibility, owner or protection changed, or a new memory is wider than internal
+decisions_changed, tasks_or_flags_changed   whatever of the above concerns those kinds, before or after
+permissions_or_visibility_affected   visibility, owner or protection changed; or a memory that is shown more widely than internal, or than
+                                     what it took the place of, is new
 evidence_added_or_removed            attachments changed
 relationships_added, relationships_removed
 kind_notes                           temporal_update: joined by lineage; direct_contradiction: two active records that contradict
@@ -18,12 +19,14 @@ unresolved_conflicts                 the open conflicts that the caller hands in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from memory_git.domain.change import Change, EdgeChange, OpRef
 from memory_git.domain.merge import changed_fields
-from memory_git.domain.record import Record
+from memory_git.domain.policy import is_wider, narrowest
+from memory_git.domain.record import Attachment, Record
 
 SECTIONS = (
     "memories_added",
@@ -43,6 +46,11 @@ SUMMARY_CHARACTERS = 160
 _STATUS_FIELDS = frozenset({"status", "status_reason"})
 _ACCESS_FIELDS = frozenset({"visibility", "owner_principal", "protected"})
 _ATTACHED_FIELDS = frozenset({"evidence", "verification"})
+_LEFT_AS = {
+    "corrected": "records_superseded",
+    "superseded": "records_superseded",
+    "duplicate": "duplicates_detected",
+}
 
 Contradicts = Callable[[Record], Iterable[Record]]
 """Gives the active records of the target state that a record contradicts without lineage."""
@@ -58,11 +66,22 @@ def semantic_diff(
     """Gives the sections of the diff; all are there, empty when nothing belongs in them."""
     diff: dict[str, Any] = {name: [] for name in SECTIONS}
     notes: dict[tuple[str, ...], dict[str, Any]] = {}
-    for change in sorted(changes, key=lambda item: item.memory_id):
-        item = _item(change)
-        for section in _sections(change, item["changed_fields"]):
+    by_memory = {change.memory_id: change for change in changes}
+    origins = {name: _origins(change, by_memory) for name, change in by_memory.items()}
+    shown_with_heir = {
+        name
+        for found in origins.values()
+        if len(found) == 1
+        for name in found
+        if _is_corrected(by_memory, name)
+    }
+    for name, change in sorted(by_memory.items()):
+        if _came_and_went(change) or name in shown_with_heir:
+            continue
+        item = _item(change, _only(origins[name]))
+        for section in _sections(change, origins[name], set(item["changed_fields"])):
             diff[section].append(item)
-        for note in _notes(change, contradicts):
+        for note in _notes(change, origins[name], contradicts):
             notes.setdefault((note["note"], *note["memory_ids"]), note)
     for edge in sorted(edges, key=lambda item: item.edge):
         section = "relationships_added" if edge.stands else "relationships_removed"
@@ -77,38 +96,80 @@ def is_empty(diff: Mapping[str, Any]) -> bool:
     return not any(diff[name] for name in SECTIONS)
 
 
-def _sections(change: Change, fields: Sequence[str]) -> list[str]:
+def _came_and_went(change: Change) -> bool:
+    """Decides whether a memory was made and retired between the two states."""
+    return change.before is None and change.after is not None and not change.after.is_active
+
+
+def _is_corrected(by_memory: Mapping[str, Change], name: str) -> bool:
+    after = by_memory[name].after if name in by_memory else None
+    return after is not None and after.status == "corrected"
+
+
+def _origins(change: Change, by_memory: Mapping[str, Change]) -> dict[str, Record | None]:
+    """Gives the memories of the first state whose place a new memory took, over any steps that came and went.
+
+    The record is None for one that the changes don't show.
+    """
+    found: dict[str, Record | None] = {}
+    if change.before is not None or change.after is None or not change.after.is_active:
+        return found
+    seen: set[str] = set()
+    waiting = [change.after.lineage]
+    while waiting:
+        lineage = waiting.pop()
+        for name in {*lineage.corrected_from, *lineage.supersedes} - seen:
+            seen.add(name)
+            source = by_memory.get(name)
+            if source is None or source.before is not None:
+                found[name] = source.before if source else None
+            else:
+                waiting.append(source.present.lineage)
+    return found
+
+
+def _only(origins: Mapping[str, Record | None]) -> Record | None:
+    return next(iter(origins.values())) if len(origins) == 1 else None
+
+
+def _sections(change: Change, origins: Mapping[str, Record | None], changed: set[str]) -> list[str]:
     before, after = change.before, change.after
-    changed = set(fields)
     found: list[str] = []
-    if before is None and after is not None:
-        from_others = after.lineage.corrected_from or after.lineage.supersedes
-        found.append("corrections_proposed" if from_others else "memories_added")
-        if after.visibility in ("shared", "public"):
-            found.append("permissions_or_visibility_affected")
-        if changed & _ATTACHED_FIELDS:
-            found.append("evidence_added_or_removed")
+    if after is None:
+        found.append("statuses_changed")
+    elif before is None:
+        found += _new_sections(after, origins)
     else:
-        found += _changed_sections(change, changed)
-    kind = change.present.kind
-    if kind == "decision":
+        found += _changed_sections(after, changed)
+    kinds = {record.kind for record in (before, after, *origins.values()) if record is not None}
+    if "decision" in kinds:
         found.append("decisions_changed")
-    elif kind in ("task", "flag"):
+    if kinds & {"task", "flag"}:
         found.append("tasks_or_flags_changed")
     return found
 
 
-def _changed_sections(change: Change, changed: set[str]) -> list[str]:
+def _new_sections(after: Record, origins: Mapping[str, Record | None]) -> list[str]:
+    found = ["corrections_proposed" if origins else "memories_added"]
+    known = [origin for origin in origins.values() if origin is not None]
+    usual = narrowest(origin.visibility for origin in known) if known else "internal"
+    owner_changes = any(origin.owner_principal != after.owner_principal for origin in known)
+    if owner_changes or is_wider(after.visibility, usual):
+        found.append("permissions_or_visibility_affected")
+    attached_before = [item for origin in known for item in _attached(origin)]
+    if any(item not in attached_before for item in _attached(after)):
+        found.append("evidence_added_or_removed")
+    return found
+
+
+def _attached(record: Record) -> tuple[Attachment, ...]:
+    return (*record.evidence, *record.verification)
+
+
+def _changed_sections(after: Record, changed: set[str]) -> list[str]:
     found: list[str] = []
-    if change.after is None:
-        return ["statuses_changed"]
     if "status" in changed:
-        left_as = {
-            "corrected": "records_superseded",
-            "superseded": "records_superseded",
-            "duplicate": "duplicates_detected",
-        }
-        found.append(left_as.get(change.after.status, "statuses_changed"))
+        found.append(_LEFT_AS.get(after.status, "statuses_changed"))
     elif changed & _STATUS_FIELDS:
         found.append("statuses_changed")
     lineage = {name for name in changed if name.startswith("lineage.")}
@@ -121,16 +182,17 @@ def _changed_sections(change: Change, changed: set[str]) -> list[str]:
     return found or ["statuses_changed"]
 
 
-def _item(change: Change) -> dict[str, Any]:
+def _item(change: Change, origin: Record | None) -> dict[str, Any]:
     present = change.present
+    before = change.before or origin
     return {
         **_op_fields(change.by),
         "memory_id": change.memory_id,
         "summary": shorten(present.summary or present.title or present.content),
         "kind": present.kind,
-        "before": change.before.to_json() if change.before else None,
+        "before": before.to_json() if before else None,
         "after": change.after.to_json() if change.after else None,
-        "changed_fields": changed_fields(change.before, change.after),
+        "changed_fields": changed_fields(before, change.after),
     }
 
 
@@ -145,22 +207,22 @@ def _op_fields(by: OpRef) -> dict[str, Any]:
     }
 
 
-def _notes(change: Change, contradicts: Contradicts) -> list[dict[str, Any]]:
+def _notes(
+    change: Change, origins: Mapping[str, Record | None], contradicts: Contradicts
+) -> Iterator[dict[str, Any]]:
     after = change.after
     if after is None:
-        return []
-    notes = []
-    came_from = sorted({*after.lineage.corrected_from, *after.lineage.supersedes})
-    before_lineage = change.before.lineage if change.before else None
-    for name in came_from:
-        if before_lineage is None or name not in (*before_lineage.corrected_from, *before_lineage.supersedes):
-            notes.append({"note": "temporal_update", "memory_ids": [name, after.memory_id]})
+        return
+    came_from = set(origins)
+    if change.before is not None:
+        known = change.before.lineage
+        came_from = {*after.lineage.corrected_from, *after.lineage.supersedes}
+        came_from -= {*known.corrected_from, *known.supersedes}
+    for name in sorted(came_from):
+        yield {"note": "temporal_update", "memory_ids": [name, after.memory_id]}
     if after.is_active:
         for other in contradicts(after):
-            notes.append(
-                {"note": "direct_contradiction", "memory_ids": sorted((after.memory_id, other.memory_id))}
-            )
-    return notes
+            yield {"note": "direct_contradiction", "memory_ids": sorted((after.memory_id, other.memory_id))}
 
 
 def shorten(text: str, most: int = SUMMARY_CHARACTERS) -> str:
@@ -172,19 +234,31 @@ def shorten(text: str, most: int = SUMMARY_CHARACTERS) -> str:
     line = " ".join(text.split())
     if len(line) <= most:
         return line
-    cut = line[: most - 1]
-    while cut and (line[len(cut)] in _JOINERS or cut[-1] in _JOINERS or _combines(line[len(cut)])):
-        cut = cut[:-1]
-    return cut.rstrip() + "…"
+    at = most - 1
+    while at > 0 and _is_inside_character(line, at):
+        at -= 1
+    return line[:at].rstrip() + "…"
 
 
-_JOINERS = "\u200d\ufe0e\ufe0f"
+_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 
 
-def _combines(character: str) -> bool:
-    """Decides whether a character belongs to the one before it: a combining mark or an emoji modifier."""
-    return (
-        "\u0300" <= character <= "\u036f"
-        or "\U0001f3fb" <= character <= "\U0001f3ff"
-        or character in _JOINERS
-    )
+def _is_inside_character(line: str, at: int) -> bool:
+    """Decides whether a place has one character, as people count them, on both sides."""
+    character = line[at]
+    if character in _JOINERS or line[at - 1] == "\u200d" or "\U0001f3fb" <= character <= "\U0001f3ff":
+        return True
+    if unicodedata.category(character) in ("Mn", "Mc", "Me"):
+        return True
+    return _is_flag_letter(character) and _flag_letters_before(line, at) % 2 == 1
+
+
+def _is_flag_letter(character: str) -> bool:
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
+
+
+def _flag_letters_before(line: str, at: int) -> int:
+    start = at
+    while start > 0 and _is_flag_letter(line[start - 1]):
+        start -= 1
+    return at - start

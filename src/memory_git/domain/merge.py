@@ -9,14 +9,17 @@ For a record against its base, left and right, 13 cases in the order of the code
  4 -     absent    absent     absent (case 1)
  5 some  absent    changed    conflict: changed against removed (states of imports only; no op removes a record)
  6 some  changed   absent     conflict, the same
- 7 -     added     added      field by field against nothing: any field that differs is in conflict
+ 7 -     added     added      field by field against nothing: any field that differs is in conflict, one that is set on one side too
  8 some  changed   changed    field by field:
    8a set fields                     union of what was added, less what either side removed
    8b scalar = on both, or changed on one side only    that value
    8c scalar changed differently     conflict in that field
    8d one side left active memory and the other changed anything else    conflict in `status`
  9 ambiguous base (criss-cross whose bases disagree)   as 7
-Relationships merge as a set: a key is in or out, so both sides that changed it agree.
+
+Fields of authority are never a scalar like others: `source_trust` is the least of both; `approval` stays only where an approving
+side's own words are what is merged, else it is in conflict; `owner_principal` is the first side's, and in conflict where one of two
+owners has the memory as private. Relationships merge as a set: a key is in or out, so both sides that changed it agree.
 """
 
 from __future__ import annotations
@@ -26,7 +29,16 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from memory_git.domain.canonical import canonical_bytes
-from memory_git.domain.record import FIELD_NAMES, Attachment, Conflicted, Lineage, Record, sorted_attachments
+from memory_git.domain.ops import least_trust
+from memory_git.domain.record import (
+    APPROVED_FIELDS,
+    FIELD_NAMES,
+    Attachment,
+    Conflicted,
+    Lineage,
+    Record,
+    sorted_attachments,
+)
 
 T = TypeVar("T")
 
@@ -34,7 +46,7 @@ _SETS = ("tags", "sources")
 _ATTACHED = ("evidence", "verification")
 _LINEAGE_SETS = ("corrected_from", "supersedes")
 _LINEAGE_SCALARS = ("corrected_by", "superseded_by", "duplicate_of")
-_APART = frozenset((*_SETS, *_ATTACHED, "lineage", "memory_id", "owner_principal"))
+_APART = frozenset((*_SETS, *_ATTACHED, "lineage", "memory_id", "owner_principal", "source_trust"))
 _SCALARS = tuple(name for name in FIELD_NAMES if name not in _APART)
 
 
@@ -46,24 +58,18 @@ def merge_records(base: Record | None, left: Record, right: Record) -> Record | 
         return right
     if right == base:
         return left
-    open_fields: set[str] = set()
-    values: dict[str, Any] = {}
-    for name in _SCALARS:
-        found = merge_field(_value(base, name), getattr(left, name), getattr(right, name))
-        values[name] = getattr(left, name) if found is _DIFFERS else found
-        if found is _DIFFERS:
-            open_fields.add(name)
+    values, open_fields = _merge_scalars(base, left, right)
     for name in _SETS:
         values[name] = _merge_set(_value(base, name) or (), getattr(left, name), getattr(right, name))
     for name in _ATTACHED:
         values[name] = _merge_attachments(_value(base, name) or (), getattr(left, name), getattr(right, name))
-    values["lineage"], open_lineage = _merge_lineage(
-        base.lineage if base else Lineage(), left.lineage, right.lineage
-    )
-    open_fields |= open_lineage
+    values["lineage"], open_lineage = _merge_lineage(base, left.lineage, right.lineage)
+    values["source_trust"] = least_trust(left.source_trust, right.source_trust)
+    values["owner_principal"] = left.owner_principal or right.owner_principal
+    merged = replace(left, **values)
+    open_fields |= open_lineage | _open_authority(merged, left, right)
     if base is not None and _is_retired_against_change(base, left, right):
         open_fields.add("status")
-    merged = replace(left, **values)
     if not open_fields:
         return merged
     return Conflicted(left.memory_id, base, left, right, frozenset(open_fields), merged)
@@ -74,9 +80,11 @@ class _Differs:
 
 
 _DIFFERS = _Differs()
+_NOTHING = _Differs()
+"""Stands for the base of a field when there is no base: equal to no value, so that any difference is one."""
 
 
-def merge_field(base: T, left: T, right: T) -> T | _Differs:
+def merge_field(base: object, left: T, right: T) -> T | _Differs:
     """Merges one scalar field; two different changes have no answer.
 
     >>> merge_field("a", "a", "b")
@@ -89,6 +97,35 @@ def merge_field(base: T, left: T, right: T) -> T | _Differs:
     if right == base:
         return left
     return _DIFFERS
+
+
+def _merge_scalars(base: Record | None, left: Record, right: Record) -> tuple[dict[str, Any], set[str]]:
+    """Gives the scalars' values, the first side's where they are in conflict, and the names of those that are."""
+    values: dict[str, Any] = {}
+    open_fields: set[str] = set()
+    for name in _SCALARS:
+        before = _NOTHING if base is None else getattr(base, name)
+        found = merge_field(before, getattr(left, name), getattr(right, name))
+        values[name] = getattr(left, name) if found is _DIFFERS else found
+        if found is _DIFFERS:
+            open_fields.add(name)
+    return values, open_fields
+
+
+def _open_authority(merged: Record, left: Record, right: Record) -> set[str]:
+    """Finds an approval that would come to stand on words it was not given to, and a private memory of two owners."""
+    found: set[str] = set()
+    approving = [side for side in (left, right) if side.approval is not None]
+    if merged.approval is not None and not any(_says_the_same(merged, side) for side in approving):
+        found.add("approval")
+    is_private = "private" in (left.visibility, right.visibility)
+    if is_private and left.owner_principal != right.owner_principal:
+        found.add("owner_principal")
+    return found
+
+
+def _says_the_same(one: Record, two: Record) -> bool:
+    return all(getattr(one, name) == getattr(two, name) for name in APPROVED_FIELDS)
 
 
 def changed_fields(before: Record | None, after: Record | None) -> list[str]:
@@ -126,13 +163,15 @@ def _merge_attachments(
     return sorted_attachments([by_bytes[key] for key in kept])
 
 
-def _merge_lineage(base: Lineage, left: Lineage, right: Lineage) -> tuple[Lineage, set[str]]:
+def _merge_lineage(base: Record | None, left: Lineage, right: Lineage) -> tuple[Lineage, set[str]]:
     values: dict[str, Any] = {}
     open_fields: set[str] = set()
+    before = base.lineage if base else Lineage()
     for name in _LINEAGE_SETS:
-        values[name] = _merge_set(getattr(base, name), getattr(left, name), getattr(right, name))
+        values[name] = _merge_set(getattr(before, name), getattr(left, name), getattr(right, name))
     for name in _LINEAGE_SCALARS:
-        found = merge_field(getattr(base, name), getattr(left, name), getattr(right, name))
+        known = _NOTHING if base is None else getattr(before, name)
+        found = merge_field(known, getattr(left, name), getattr(right, name))
         values[name] = getattr(left, name) if found is _DIFFERS else found
         if found is _DIFFERS:
             open_fields.add(f"lineage.{name}")

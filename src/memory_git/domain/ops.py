@@ -95,6 +95,8 @@ PAYLOAD_KEYS: dict[str, frozenset[str]] = {
 }
 OP_TYPES = tuple(PAYLOAD_KEYS)
 ATTACH_OPS = frozenset({"attach_evidence", "attach_verification"})
+ATTACHMENT_KEYS = ("kind", "source", "note", "status", "summary")
+"""What of an attach op's payload goes into the attachment."""
 RELATIONSHIP_OPS = frozenset({"add_relationship", "remove_relationship"})
 ADDING_OPS = frozenset({"add_memory", "correct_memory", "supersede_memory"})
 """The ops that can bring a record into being."""
@@ -195,9 +197,15 @@ def op_from_json(stored: Mapping[str, Any]) -> Op:
     )
 
 
+def trust_of(op: Op) -> str:
+    """Gives what an op rests on; one that says nothing rests on an inference (3-model, authority is not a payload)."""
+    stated: str = op.payload.get("source_trust", "inference")
+    return stated
+
+
 def is_inference(op: Op) -> bool:
     """Decides whether an op rests on an inference: it says so, or says nothing of its trust."""
-    return op.payload.get("source_trust", "inference") in INFERENCES
+    return trust_of(op) in INFERENCES
 
 
 def least_trust(*trusts: str | None) -> str | None:

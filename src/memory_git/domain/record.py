@@ -7,12 +7,30 @@ A record's JSON leaves out what is unset, so a field that is added later changes
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from memory_git.domain.canonical import canonical_bytes, digest
 
+APPROVED_FIELDS = frozenset(
+    {
+        "content",
+        "title",
+        "summary",
+        "kind",
+        "type",
+        "event_type",
+        "scope",
+        "subject",
+        "fact_key",
+        "valid_from",
+        "valid_to",
+        "confidence",
+    }
+)
+"""What a person's approval covers: when one of these changes, the approval is gone."""
 ACTIVE_STATUSES = frozenset({"active", "deprecation_proposed", "deprecated", "disputed"})
 RETIRED_STATUSES = frozenset({"corrected", "superseded", "duplicate", "retracted"})
 STATUSES = ACTIVE_STATUSES | RETIRED_STATUSES
@@ -58,6 +76,14 @@ class Lineage:
         """Gives the memory that took this one's place, if any."""
         return self.corrected_by or self.superseded_by or self.duplicate_of
 
+    def heirs(self) -> tuple[str, ...]:
+        """Gives the memories that carry this one's value on; a merge may leave two. What it duplicates is none."""
+        return tuple(name for name in (self.corrected_by, self.superseded_by) if name)
+
+    def without_successor(self) -> Lineage:
+        """Gives where the memory came from, without what took its place."""
+        return Lineage(corrected_from=self.corrected_from, supersedes=self.supersedes)
+
 
 Attachment = Mapping[str, str]
 """{kind?, source?, note?, status?, summary?}: a piece of evidence or a verification, without provenance."""
@@ -102,6 +128,11 @@ class Record:
         return self.status in ACTIVE_STATUSES
 
     @property
+    def is_retracted(self) -> bool:
+        """Says whether the record is a tombstone of its value (8-lifecycle)."""
+        return self.status == "retracted"
+
+    @property
     def is_user_approved(self) -> bool:
         """Says whether a person stands behind the record."""
         return self.approval == "user_approved" or self.source_trust == "user_approved"
@@ -111,7 +142,7 @@ class Record:
         shown: dict[str, Any] = {name: getattr(self, name) for name in _ALWAYS}
         for name in _WHEN_SET:
             value = getattr(self, name)
-            if value not in (None, (), False):
+            if value is not None and value is not False and value != ():
                 shown[name] = list(value) if isinstance(value, tuple) else value
         lineage = self.lineage.to_json()
         if lineage:
@@ -154,13 +185,34 @@ def record_bytes_digest(salt: str, body: bytes) -> str:
 
 def attachment_digest(salt: str, attachment: Attachment) -> str:
     """Gives SHA-256 of canonical JSON `[memory salt, attachment]` (FORMAT §4)."""
-    return digest([salt, attachment])
+    return digest([salt, dict(attachment)])
 
 
-def sorted_attachments(attachments: list[Attachment]) -> tuple[Attachment, ...]:
+def sorted_attachments(attachments: Iterable[Attachment]) -> tuple[Attachment, ...]:
     """Gives attachments as a sorted set, by their canonical bytes."""
     unique = {canonical_bytes(dict(item)): dict(item) for item in attachments}
     return tuple(unique[key] for key in sorted(unique))
+
+
+def with_attachment(attachments: tuple[Attachment, ...], item: Attachment) -> tuple[Attachment, ...]:
+    """Gives a sorted set of attachments with one more; looks at few of them, so that thousands may be added in turn."""
+    at = _place(attachments, item)
+    if at < len(attachments) and attachments[at] == item:
+        return attachments
+    return (*attachments[:at], dict(item), *attachments[at:])
+
+
+def without_attachment(attachments: tuple[Attachment, ...], item: Attachment) -> tuple[Attachment, ...]:
+    """Gives a sorted set of attachments without one of them."""
+    at = _place(attachments, item)
+    is_there = at < len(attachments) and attachments[at] == item
+    return (*attachments[:at], *attachments[at + 1 :]) if is_there else attachments
+
+
+def _place(attachments: tuple[Attachment, ...], item: Attachment) -> int:
+    return bisect_left(
+        attachments, canonical_bytes(dict(item)), key=lambda other: canonical_bytes(dict(other))
+    )
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -194,6 +246,16 @@ class Conflicted:
     right: Record
     fields: frozenset[str]
     merged: Record
+
+    @property
+    def is_user_approved(self) -> bool:
+        """Says whether a person stands behind one of the sides."""
+        return self.left.is_user_approved or self.right.is_user_approved
+
+    @property
+    def is_retracted(self) -> bool:
+        """Says whether one of the sides retracted the memory."""
+        return self.left.is_retracted or self.right.is_retracted
 
     def settle(self, assigned: frozenset[str], record: Record) -> Record | Conflicted:
         """Gives the record when no field is open any more, else what is left of the conflict."""

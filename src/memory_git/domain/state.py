@@ -44,11 +44,17 @@ class Overlay:
     below: StateView
     records: dict[str, Record | Conflicted] = field(default_factory=dict)
     edges: dict[Edge, bool] = field(default_factory=dict)
+    _read: dict[str, Record | Conflicted | None] = field(default_factory=dict, repr=False)
+    """What was read below, once: a state never changes."""
 
     def record(self, memory_id: str) -> Record | Conflicted | None:
         """Gives the changed record, else the one below."""
         found = self.records.get(memory_id)
-        return self.below.record(memory_id) if found is None else found
+        if found is not None:
+            return found
+        if memory_id not in self._read:
+            self._read[memory_id] = self.below.record(memory_id)
+        return self._read[memory_id]
 
     def has_edge(self, edge: Edge) -> bool:
         """Decides whether a relationship stands, changes included."""

@@ -1,11 +1,16 @@
-"""Times on the wire: RFC 3339, UTC, `Z`, microseconds. The domain never asks what time it is; `now` is a parameter."""
+"""Times on the wire: RFC 3339, UTC, `Z`, microseconds (3-model, ids and names).
+
+The domain never asks what time it is; `now` is a parameter.
+"""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
 
-_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
+_RFC3339 = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):\d\d)", re.ASCII
+)
 
 
 def format_time(moment: datetime) -> str:
@@ -14,7 +19,8 @@ def format_time(moment: datetime) -> str:
     >>> format_time(datetime(2026, 1, 2, tzinfo=UTC))
     '2026-01-02T00:00:00.000000Z'
     """
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    in_utc = moment.astimezone(UTC).replace(tzinfo=None)
+    return in_utc.isoformat(timespec="microseconds") + "Z"
 
 
 def parse_time(text: object) -> datetime | None:

@@ -3,30 +3,30 @@
 For each op, in this order:
 1. it is an object with known keys and a known `op_type`;
 2. every payload key stands on the list of its type (closed), and every value meets its key's rule;
-3. identity channels that name the same thing agree; their value moves into the op-level fields;
-4. what the type requires is there.
+3. identity channels that name the same thing agree; their value, in NFC, stands in the op-level fields;
+4. what the type requires is there, and nothing that would be lost.
 What needs a state (does the target exist?) is `projector`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from memory_git.domain import ops as rules
-from memory_git.domain.canonical import canonical_bytes
-from memory_git.domain.errors import Fault, Invalid
-from memory_git.domain.ids import is_digest, is_memory_id
+from memory_git.domain.errors import Fault
+from memory_git.domain.ids import is_memory_id
 from memory_git.domain.ops import Op
-from memory_git.domain.policy import VISIBILITIES
-from memory_git.domain.times import format_time, parse_time
+from memory_git.domain.payload import Report, byte_length, check_payload, in_nfc, kind_of, show_key, size_of
+
+__all__ = ["byte_length", "check_ops", "kind_of", "presumed_ids", "show_key", "size_of"]
 
 _OP_KEYS = frozenset({"ordinal", "op_type", "target_event_id", "resulting_event_id", "payload"})
 _NEEDS_TARGET = frozenset(
-    {"correct_memory", "supersede_memory", "mark_duplicate", "propose_deprecation", "set_status", "detach"}
+    {"correct_memory", "supersede_memory", "propose_deprecation", "set_status", "detach"}
 )
-Report = Callable[[str, str, str], None]
-"""Takes a field, the rule that it breaks, and the size or kind of what was found."""
+_TAKES_NO_RESULT = frozenset({"set_status", "detach"})
 
 
 def check_ops(raw: object, fresh_ids: Iterator[str]) -> tuple[list[Op], list[Fault]]:
@@ -56,11 +56,26 @@ def check_ops(raw: object, fresh_ids: Iterator[str]) -> tuple[list[Op], list[Fau
     return checked, faults
 
 
+def presumed_ids(raw: object, faults: Iterable[Fault]) -> frozenset[str]:
+    """Gives the memories that faulty ops would have made: later ops that need them are not at fault for it."""
+    items = raw if isinstance(raw, list) else []
+    found: set[str] = set()
+    for ordinal in {fault.ordinal for fault in faults if fault.ordinal is not None}:
+        item = items[ordinal]
+        op_type = item.get("op_type") if isinstance(item, dict) else None
+        if isinstance(op_type, str) and op_type in rules.ADDING_OPS:
+            payload = item.get("payload")
+            channels = payload if isinstance(payload, dict) else {}
+            named = (item.get("resulting_event_id"), channels.get("memory_id"), channels.get("event_id"))
+            found |= {in_nfc(name) for name in named if is_memory_id(name)}
+    return frozenset(found)
+
+
 def _check_op(ordinal: int, item: object, fresh_ids: Iterator[str], report: Report) -> Op | None:
     if not isinstance(item, dict):
         report("op", "must be an object", kind_of(item))
         return None
-    for key in item.keys() - _OP_KEYS:
+    for key in sorted(item.keys() - _OP_KEYS):
         report(show_key(key), "unknown key of an op", "")
     op_type = item.get("op_type")
     if not isinstance(op_type, str) or op_type not in rules.PAYLOAD_KEYS:
@@ -70,13 +85,14 @@ def _check_op(ordinal: int, item: object, fresh_ids: Iterator[str], report: Repo
     if not isinstance(payload, dict):
         report("payload", "must be an object", kind_of(payload))
         return None
-    payload = _check_payload(op_type, payload, report)
+    payload = check_payload(op_type, payload, report)
     target = _identity(item, payload, "target_event_id", _target_channels(op_type), report)
     result = _identity(item, payload, "resulting_event_id", rules.RESULT_CHANNELS.get(op_type, ()), report)
-    _check_requirements(op_type, target, result, payload, report)
+    op = Op(ordinal, op_type, target, result, payload)
+    _check_requirements(op, report)
     if result is None and _makes_record(op_type, payload):
-        result = next(fresh_ids)
-    return Op(ordinal, op_type, target, result, payload)
+        return replace(op, resulting_event_id=next(fresh_ids))
+    return op
 
 
 def _makes_record(op_type: str, payload: Mapping[str, Any]) -> bool:
@@ -92,12 +108,8 @@ def _identity(
     item: Mapping[str, Any], payload: Mapping[str, Any], field: str, channels: tuple[str, ...], report: Report
 ) -> str | None:
     """Gives the one identity that all channels name, the op-level field first; None when none does."""
-    named: dict[str, Any] = {}
-    if item.get(field) not in (None, ""):
-        named[field] = item[field]
-    named.update(
-        {channel: payload[channel] for channel in channels if payload.get(channel) not in (None, "")}
-    )
+    named = {field: item.get(field), **{f"payload.{channel}": payload.get(channel) for channel in channels}}
+    named = {channel: in_nfc(value) for channel, value in named.items() if value not in (None, "")}
     for channel, value in named.items():
         if not is_memory_id(value):
             report(
@@ -109,239 +121,91 @@ def _identity(
     return values[0] if values and is_memory_id(values[0]) else None
 
 
-def _check_payload(op_type: str, payload: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Gives the payload with times in the wire form, sets sorted and nulls left out."""
-    allowed = rules.PAYLOAD_KEYS[op_type]
-    checked: dict[str, Any] = {}
-    for key, value in payload.items():
-        if key not in allowed:
-            report(f"payload.{show_key(key)}", f"unknown key for {op_type}", "")
-        elif value is not None:
-            checked[key] = _check_value(op_type, key, value, report)
-    try:
-        payload_bytes = len(canonical_bytes(checked))
-    except Invalid:
-        report("payload", "must be I-JSON: no lone surrogates, no NaN, integers within 2^53-1", "")
-        return checked
-    if payload_bytes > rules.MAX_PAYLOAD_BYTES:
-        report(
-            "payload", f"at most {rules.MAX_PAYLOAD_BYTES} bytes of canonical JSON", f"{payload_bytes} bytes"
-        )
-    return checked
-
-
-def _check_value(op_type: str, key: str, value: Any, report: Report) -> Any:
-    field = f"payload.{key}"
-    if key == "kind" and op_type in rules.ADDING_OPS:
-        return _one_of(field, value, rules.KINDS, report)
-    if key == "status" and op_type == "set_status":
-        return _one_of(field, value, rules.ASSIGNABLE_STATUSES, report)
-    rule = _VALUE_RULES.get(rules.KEY_RULES.get(key, "string"), _string)
-    return rule(field, value, report)
-
-
-def _string(field: str, value: Any, report: Report, most: int = rules.MAX_STRING_BYTES) -> Any:
-    if not isinstance(value, str):
-        report(field, "must be a string", kind_of(value))
-    elif (size := byte_length(value)) > most:
-        report(field, f"at most {most} bytes", f"{size} bytes")
-    return value
-
-
-def _note(field: str, value: Any, report: Report) -> Any:
-    return _string(field, value, report, rules.MAX_NOTE_BYTES)
-
-
-def _content(field: str, value: Any, report: Report) -> Any:
-    if isinstance(value, str) and not value.strip():
-        report(field, "must not be empty", "only white space")
-    return _string(field, value, report, rules.MAX_CONTENT_BYTES)
-
-
-def _one_of(field: str, value: Any, allowed: tuple[str, ...], report: Report) -> Any:
-    if not isinstance(value, str) or value not in allowed:
-        report(field, f"must be one of {', '.join(allowed)}", kind_of(value))
-    return value
-
-
-def _strings(field: str, value: Any, report: Report, most: int, most_bytes: int) -> Any:
-    if not isinstance(value, list):
-        report(field, "must be a list of strings", kind_of(value))
-        return value
-    if len(value) > most:
-        report(field, f"at most {most} items", f"{len(value)} items")
-    for item in value:
-        if not isinstance(item, str) or not item.strip():
-            report(field, "every item must be a non-empty string", kind_of(item))
-            return value
-        if (size := byte_length(item)) > most_bytes:
-            report(field, f"an item has at most {most_bytes} bytes", f"{size} bytes")
-    return sorted(set(value))
-
-
-def _tags(field: str, value: Any, report: Report) -> Any:
-    return _strings(field, value, report, rules.MAX_TAGS, rules.MAX_TAG_BYTES)
-
-
-def _sources(field: str, value: Any, report: Report) -> Any:
-    return _strings(field, value, report, rules.MAX_SOURCES, rules.MAX_STRING_BYTES)
-
-
-def _clear(field: str, value: Any, report: Report) -> Any:
-    value = _strings(field, value, report, len(rules.CLEARABLE_KEYS), rules.MAX_STRING_BYTES)
-    if (
-        isinstance(value, list)
-        and not {item for item in value if isinstance(item, str)} <= rules.CLEARABLE_KEYS
-    ):
-        report(field, f"names only {', '.join(sorted(rules.CLEARABLE_KEYS))}", "")
-    return value
-
-
-def _extra(field: str, value: Any, report: Report) -> Any:
-    if not isinstance(value, dict):
-        report(field, "must be an object", kind_of(value))
-        return value
-    try:
-        size = len(canonical_bytes(value))
-    except Invalid:
-        return value  # said once, of the whole payload
-    if size > rules.MAX_EXTRA_BYTES:
-        report(field, f"at most {rules.MAX_EXTRA_BYTES} bytes of canonical JSON", f"{size} bytes")
-    return value
-
-
-def _confidence(field: str, value: Any, report: Report) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        report(field, "must be a number", kind_of(value))
-    elif not 0 <= value <= 1:
-        report(field, "must be within 0 and 1", "a number outside")
-    return value
-
-
-def _time(field: str, value: Any, report: Report) -> Any:
-    if value == "":
-        return value
-    moment = parse_time(value)
-    if moment is None:
-        report(field, "must be an RFC 3339 time, or empty for open", kind_of(value))
-        return value
-    return format_time(moment)
-
-
-def _flag(field: str, value: Any, report: Report) -> Any:
-    if not isinstance(value, bool):
-        report(field, "must be true or false", kind_of(value))
-    return value
-
-
-def _memory_id(field: str, value: Any, report: Report) -> Any:
-    if value != "" and not isinstance(value, str):
-        report(field, "must be a string", kind_of(value))
-    return value
-
-
-def _digest(field: str, value: Any, report: Report) -> Any:
-    if not is_digest(value):
-        report(field, "must be 64 lower-case hex digits", size_of(value))
-    return value
-
-
-_VALUE_RULES: dict[str, Callable[[str, Any, Report], Any]] = {
-    "string": _string,
-    "note": _note,
-    "content": _content,
-    "tags": _tags,
-    "sources": _sources,
-    "extra": _extra,
-    "clear": _clear,
-    "confidence": _confidence,
-    "time": _time,
-    "flag": _flag,
-    "memory_id": _memory_id,
-    "digest": _digest,
-    "visibility": lambda field, value, report: _one_of(field, value, VISIBILITIES, report),
-    "approval": lambda field, value, report: _one_of(field, value, ("user_approved", ""), report),
-    "trust": lambda field, value, report: _one_of(field, value, rules.TRUSTS, report),
-}
-
-
-def _check_requirements(
-    op_type: str, target: str | None, result: str | None, payload: Mapping[str, Any], report: Report
-) -> None:
-    if op_type in _NEEDS_TARGET and target is None:
-        report("target_event_id", f"{op_type} needs a target", "")
-    if op_type == "add_memory":
-        _require(payload, "content", op_type, report)
-        if target is not None:
-            report("target_event_id", "add_memory has no target", "")
-    elif op_type == "correct_memory":
-        if not (payload.keys() & rules.RECORD_KEYS or payload.get("clear")):
-            report("payload", "needs at least one correction field", "")
-    elif op_type == "mark_duplicate" or op_type in rules.RELATIONSHIP_OPS:
-        _check_pair(op_type, target, result, payload, report)
-    elif op_type in ("propose_deprecation", "detach"):
-        _require(
-            payload, "reason" if op_type == "propose_deprecation" else "attachment_digest", op_type, report
-        )
-    elif op_type == "set_status":
-        _require(payload, "status", op_type, report)
-        if payload.get("status") != "active":
-            _require(payload, "reason", op_type, report)
-    elif op_type in rules.ATTACH_OPS and target is None:
-        _require(payload, "summary", op_type, report)
-        if not payload.keys() & rules.PROVENANCE_KEYS:
-            report(
-                "payload", f"without a target it needs one of {', '.join(sorted(rules.PROVENANCE_KEYS))}", ""
-            )
-    if target is not None and target == result:
+def _check_requirements(op: Op, report: Report) -> None:
+    if op.op_type in _NEEDS_TARGET and op.target_event_id is None:
+        report("target_event_id", f"{op.op_type} needs a target", "")
+    if op.target_event_id is not None and op.target_event_id == op.resulting_event_id:
         report("resulting_event_id", "must differ from the target", "")
-    both = payload.keys() & set(payload.get("clear", ()) if isinstance(payload.get("clear"), list) else ())
-    for key in sorted(both):
-        report(f"payload.{key}", "is assigned and cleared at once", "")
+    if op.resulting_event_id is not None and op.op_type in _TAKES_NO_RESULT:
+        report("resulting_event_id", f"{op.op_type} makes no memory", "")
+    cleared = op.payload.get("clear")
+    for key in sorted(op.payload):
+        if isinstance(cleared, list) and key in cleared:
+            report(f"payload.{key}", "is assigned and cleared at once", "")
+    _REQUIREMENTS[op.op_type](op, report)
 
 
-def _check_pair(
-    op_type: str, target: str | None, result: str | None, payload: Mapping[str, Any], report: Report
-) -> None:
-    if target is None:
-        report(rules.TARGET_CHANNELS[op_type], f"{op_type} needs it", "")
-    if result is None:
-        report(rules.RESULT_CHANNELS[op_type][0], f"{op_type} needs it", "")
-    if op_type in rules.RELATIONSHIP_OPS:
-        _require(payload, "kind", op_type, report)
-
-
-def _require(payload: Mapping[str, Any], key: str, op_type: str, report: Report) -> None:
-    value = payload.get(key)
+def _require(op: Op, key: str, report: Report) -> None:
+    value = op.payload.get(key)
     if value is None or (isinstance(value, str) and not value.strip()):
-        report(f"payload.{key}", f"{op_type} needs a non-empty {key}", "")
+        report(f"payload.{key}", f"{op.op_type} needs a non-empty {key}", "")
 
 
-def byte_length(text: str) -> int:
-    """Gives the size in UTF-8 bytes; a lone surrogate counts as three."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+def _require_addition(op: Op, report: Report) -> None:
+    if "content" not in op.payload:
+        report("payload.content", f"{op.op_type} needs a non-empty content", "")
+    if op.target_event_id is not None:
+        report("target_event_id", f"{op.op_type} has no target", "")
 
 
-def kind_of(value: object) -> str:
-    """Names the JSON kind of a value, for a fault that must not repeat the value."""
-    if value is None:
-        return "null"
-    names = {
-        bool: "a boolean",
-        int: "a number",
-        float: "a number",
-        str: "a string",
-        list: "a list",
-        dict: "an object",
-    }
-    return names.get(type(value), "an unknown kind")
+def _require_correction(op: Op, report: Report) -> None:
+    if not (op.payload.keys() & rules.RECORD_KEYS or op.payload.get("clear")):
+        report("payload", "needs at least one correction field", "")
 
 
-def size_of(value: object) -> str:
-    """Gives the size of a string, or the kind of anything else."""
-    return f"{byte_length(value)} bytes" if isinstance(value, str) else kind_of(value)
+def _require_succession(op: Op, report: Report) -> None:
+    """Without content there is no new memory, so what would describe it would be lost."""
+    if "content" not in op.payload:
+        for key in sorted(op.payload.keys() & (rules.CONTENT_KEYS | {"clear"})):
+            report(f"payload.{key}", f"{op.op_type} without content makes no memory that could have it", "")
 
 
-def show_key(key: object) -> str:
-    """Gives a key's name as far as it may be shown: 64 printable characters."""
-    return "".join(character if character.isprintable() else "?" for character in str(key)[:64])
+def _require_pair(op: Op, report: Report) -> None:
+    if op.target_event_id is None:
+        report(f"payload.{rules.TARGET_CHANNELS[op.op_type]}", f"{op.op_type} needs it", "")
+    if op.resulting_event_id is None:
+        report(f"payload.{rules.RESULT_CHANNELS[op.op_type][0]}", f"{op.op_type} needs it", "")
+    if op.op_type in rules.RELATIONSHIP_OPS:
+        _require(op, "kind", report)
+
+
+def _require_reason(op: Op, report: Report) -> None:
+    _require(op, "reason", report)
+
+
+def _require_status(op: Op, report: Report) -> None:
+    _require(op, "status", report)
+    if op.payload.get("status") != "active":
+        _require(op, "reason", report)
+
+
+def _require_attachment(op: Op, report: Report) -> None:
+    if op.target_event_id is not None:
+        _require_one_of(op, rules.ATTACHMENT_KEYS, report)
+        return
+    _require(op, "summary", report)
+    _require_one_of(op, sorted(rules.PROVENANCE_KEYS), report)
+
+
+def _require_one_of(op: Op, keys: Iterable[str], report: Report) -> None:
+    if not any(op.payload.get(key) for key in keys):
+        report("payload", f"{op.op_type} needs one of {', '.join(keys)}", "")
+
+
+def _require_attachment_digest(op: Op, report: Report) -> None:
+    _require(op, "attachment_digest", report)
+
+
+_REQUIREMENTS: dict[str, Callable[[Op, Report], None]] = {
+    "add_memory": _require_addition,
+    "correct_memory": _require_correction,
+    "supersede_memory": _require_succession,
+    "mark_duplicate": _require_pair,
+    "add_relationship": _require_pair,
+    "remove_relationship": _require_pair,
+    "propose_deprecation": _require_reason,
+    "set_status": _require_status,
+    "attach_evidence": _require_attachment,
+    "attach_verification": _require_attachment,
+    "detach": _require_attachment_digest,
+}
