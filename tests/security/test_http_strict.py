@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
 import httpx
 import pytest
 from fastapi import APIRouter, FastAPI, Query
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from memory_git.domain.errors import Corrupt, Unavailable
-from memory_git.http.limits import LOOPBACK_HOSTS, HostAndOrigin, LastCatch
+from memory_git.http.limits import LOOPBACK_HOSTS, AtMost, HostAndOrigin, LastCatch
 from memory_git.http.problems import JsonAnswer, install_problems
 from memory_git.http.serving import running
 from memory_git.http.strict import BODY_BYTES, Body, StrictRoute
@@ -194,3 +201,22 @@ def test_an_unknown_address_and_a_wrong_method_are_problem_documents(client: htt
     assert (absent.status_code, absent.json()["code"]) == (404, "not_found")
     assert (method.status_code, method.json()["code"]) == (405, "method_not_allowed")
     assert method.headers["allow"] == "POST"
+
+
+def test_one_request_too_many_is_told_to_come_again_and_the_others_are_served() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def wait(_request: Request) -> Response:
+        entered.set()
+        leave.wait()
+        return PlainTextResponse("done")
+
+    app = Starlette(routes=[Route("/", wait)], middleware=[Middleware(LastCatch), Middleware(AtMost, most=1)])
+    with running(app) as where, ThreadPoolExecutor() as threads:
+        first = threads.submit(httpx.get, where.url)
+        entered.wait()
+        busy = httpx.get(where.url)
+        leave.set()
+        assert (busy.status_code, busy.json()["code"], busy.headers["retry-after"]) == (503, "busy", "1")
+        assert first.result().text == "done"
+        assert httpx.get(where.url).text == "done"

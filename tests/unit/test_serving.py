@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from pathlib import Path
 
 import httpx
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from memory_git.domain.errors import Invalid, Unavailable
-from memory_git.http.serving import Serving, Where, running
+from memory_git.http.serving import Serving, Tls, Where, running
 
 
 async def _hello(_request: Request) -> PlainTextResponse:
@@ -85,6 +92,41 @@ def test_an_address_of_another_machine_is_refused_as_bad() -> None:
     with pytest.raises(Invalid) as refused:
         Serving(APP, Where(host="192.0.2.1"), behind_proxy=True)
     assert refused.value.code == "bad_address"
+
+
+def test_with_a_certificate_only_tls_is_spoken(tmp_path: Path) -> None:
+    tls = _self_signed(tmp_path)
+    trust = ssl.create_default_context(cafile=str(tls.certificate))
+    with running(APP, tls=tls) as where:
+        assert where.url.startswith("https://")
+        assert httpx.get(where.url, verify=trust).text == "hello"
+        with pytest.raises(httpx.HTTPError):
+            httpx.get(where.url.replace("https", "http"))
+
+
+def _self_signed(folder: Path) -> Tls:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "memory-git test")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    files = Tls(folder / "certificate.pem", folder / "key.pem")
+    files.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    files.key.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
+    return files
 
 
 @pytest.mark.slow

@@ -34,13 +34,15 @@ class Where:
     host: str = "127.0.0.1"
     port: int = 0
     unix_path: str | None = None
+    scheme: str = "http"
 
     @property
     def url(self) -> str:
         """The base address for a client on this machine."""
         if self.unix_path is not None:
             return f"unix:{self.unix_path}"
-        return f"http://[{self.host}]:{self.port}" if ":" in self.host else f"http://{self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
 
     @property
     def is_local(self) -> bool:
@@ -80,7 +82,7 @@ class Serving:
                 f"{where.host} can be reached by others: give TLS files, or say that a proxy has TLS",
             )
         self._socket = _listen(where)
-        self.where = _where_bound(where, self._socket)
+        self.where = _where_bound(where, self._socket, "https" if tls else "http")
         self._server = _Server(_config(app, tls), on_stop)
 
     def run(self, ready: Callable[[Where], None] = lambda _where: None) -> None:
@@ -113,10 +115,14 @@ def serve(
 
 @contextlib.contextmanager
 def running(
-    app: ASGIApp, where: Where | None = None, on_stop: Callable[[], None] = lambda: None
+    app: ASGIApp,
+    where: Where | None = None,
+    *,
+    tls: Tls | None = None,
+    on_stop: Callable[[], None] = lambda: None,
 ) -> Iterator[Where]:
     """Serves in a thread of its own while the block runs; gives the bound address once requests are accepted."""
-    serving = Serving(app, where or Where(), on_stop=on_stop)
+    serving = Serving(app, where or Where(), tls=tls, on_stop=on_stop)
     started = threading.Event()
     thread = threading.Thread(target=serving.run, args=(lambda _where: started.set(),), name="serving")
     thread.start()
@@ -228,7 +234,7 @@ def _refusal(where: Where, error: OSError) -> Invalid | Unavailable:
     )
 
 
-def _where_bound(where: Where, listener: socket.socket) -> Where:
+def _where_bound(where: Where, listener: socket.socket, scheme: str) -> Where:
     if where.unix_path is not None:
         return where
-    return Where(where.host, listener.getsockname()[1])
+    return Where(where.host, listener.getsockname()[1], None, scheme)
