@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from uuid_utils import uuid7
@@ -20,7 +20,8 @@ from memory_git.charon.authority import attested_faults, authority_faults, stamp
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House, Passage
 from memory_git.charon.refs import find_ref, head_of, require_changeset, shared_head, working_ref
-from memory_git.domain.errors import Clash, Fault, Invalid, NotAllowed
+from memory_git.domain.changeset import invalid_changeset
+from memory_git.domain.errors import Clash, Invalid, NotAllowed
 from memory_git.domain.ids import SHARED_MAIN, parse_ref
 from memory_git.domain.policy import Denied, may_write_ref
 from memory_git.domain.validate import check_ops
@@ -42,7 +43,6 @@ class Work:
     context_manifest_id: str | None = None
     evidence: Sequence[Any] = ()
     verification: Sequence[Any] = ()
-    about: Mapping[str, Any] = field(default_factory=dict)
 
     def stated(self) -> dict[str, Any]:
         """Gives the fields of a create request that are set."""
@@ -185,12 +185,8 @@ def _own_ops(passage: Passage, work: Work) -> list[Any]:
     ]
     if faults:
         _, form = check_ops(list(work.ops), iter(lambda: str(uuid7()), None))
-        raise Invalid("invalid_changeset", "the changeset breaks rules", _ordered([*faults, *form]))
+        raise invalid_changeset([*faults, *form])
     return stamped(work.ops, passage.principal_id, kind)
-
-
-def _ordered(faults: list[Fault]) -> list[Fault]:
-    return sorted(faults, key=lambda fault: (-1 if fault.ordinal is None else fault.ordinal, fault.field))
 
 
 def _expected_head(

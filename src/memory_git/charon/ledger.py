@@ -186,7 +186,8 @@ class Ledger:
         self.flush()
         anchored = self._anchor.heads()
         chains = sorted({*self.chains(), *anchored}) if project_id is None else [project_id]
-        checked, faults = {}, []
+        checked: dict[str, int] = {}
+        faults: list[dict[str, Any]] = []
         for chain in chains:
             rows, found = self._verify_chain(chain, anchored.get(chain))
             checked[chain] = rows

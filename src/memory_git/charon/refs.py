@@ -91,10 +91,10 @@ def head_of(house: House, passage: Passage, name: str) -> str:
 
 def require_changeset(house: House, passage: Passage, changeset_id: str) -> Json:
     """Gives a changeset of the project that the caller may read, as its audience sees it (rule 2)."""
-    if not is_uuid(changeset_id):
+    changeset = _find_changeset(house, passage, changeset_id) if is_uuid(changeset_id) else None
+    if changeset is None or changeset["project_id"] != passage.project_id:
         raise NotFound("not_found", NOT_FOUND)
-    changeset = house.lethe.get_changeset(changeset_id, passage.audience)
-    if changeset["project_id"] != passage.project_id or not _reaches(house, passage, changeset):
+    if not _reaches(house, passage, changeset):
         raise NotFound("not_found", NOT_FOUND)
     return changeset
 
@@ -102,6 +102,13 @@ def require_changeset(house: House, passage: Passage, changeset_id: str) -> Json
 def shared_head(house: House, project_id: str) -> str:
     """Gives the head of accepted memory."""
     return str(house.lethe.resolve_ref(project_id, SHARED_MAIN)["head_changeset_id"])
+
+
+def _find_changeset(house: House, passage: Passage, changeset_id: str) -> Json | None:
+    try:
+        return house.lethe.get_changeset(changeset_id, passage.audience)
+    except NotFound:
+        return None
 
 
 def _own_or_shared(house: House, passage: Passage) -> Json:

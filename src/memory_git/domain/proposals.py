@@ -3,7 +3,8 @@
 1. `pending`, `approved` and `changes_requested` are open; `merged`, `rejected`, `canceled` and `expired` are final.
 2. What was judged: project, target ref, base, head, selected ops, conflicts (type, identity, record digests), policy, and the
    difference that the merge would make. Not the reviews, and not the target's head: an unrelated merge changes nothing of it.
-   A `stale_base` warning speaks of heads alone, so it is not judged.
+   A `stale_base` warning speaks of heads alone, and a finding about the target's own side of what was accepted before:
+   neither is judged, neither blocks.
 3. Each reviewer's latest review speaks for them. An approval counts for the judged digest that it saw, or for one that a
    rebase reached with the same outcome. An objection blocks until its reviewer lifts it, whatever moved meanwhile.
 4. Only reviewers who may still review count: a revoked grant takes the approval and the objection with it.
@@ -93,9 +94,9 @@ def may_move(status: str, to: str) -> bool:
     return to in TRANSITIONS[status]
 
 
-def conflict_key(conflict: Mapping[str, Any]) -> bytes:
-    """Gives what makes two conflicts the same whatever the heads: type, identity, the record digests of both sides."""
-    return canonical_bytes(_judged_conflict(conflict))
+def concerns_merge(conflict: Mapping[str, Any]) -> bool:
+    """Decides whether a conflict speaks of what the merge would bring (rule 2)."""
+    return conflict["conflict_type"] not in _UNJUDGED_CONFLICTS and conflict["identity"].get("side") != "left"
 
 
 def judged_view(
@@ -110,15 +111,14 @@ def judged_view(
     diff: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Gives what a reviewer judges of a proposal (rule 2); the difference stands in it as its digest."""
-    keys = {conflict_key(item): _judged_conflict(item) for item in conflicts}
-    judged = [keys[key] for key in sorted(keys) if keys[key]["conflict_type"] not in _UNJUDGED_CONFLICTS]
+    found = {item["identity_digest"]: _judged_conflict(item) for item in conflicts if concerns_merge(item)}
     return {
         "project_id": project_id,
         "target_ref": target_ref,
         "base_changeset_id": base,
         "head_changeset_id": head,
         "selected_ops": [dict(item) for item in selected_ops] if selected_ops is not None else None,
-        "conflicts": judged,
+        "conflicts": [found[key] for key in sorted(found)],
         "policy": policy.to_json(),
         "diff_digest": digest(judged_diff(diff)),
     }
@@ -244,7 +244,9 @@ def blocking_conflicts(
     return [
         item
         for item in conflicts
-        if item["severity"] in policy.blocking_severities and item.get("status", "open") != "resolved"
+        if item["severity"] in policy.blocking_severities
+        and item.get("status", "open") != "resolved"
+        and concerns_merge(item)
     ]
 
 
@@ -271,10 +273,10 @@ def with_resolutions(
     """Gives found conflicts with the status of stored equals; a resolution of the same conflict at other heads carries over."""
     rows = list(stored)
     by_id = {row["conflict_id"]: row for row in rows}
-    resolved = {conflict_key(row): row for row in rows if row.get("status") == "resolved"}
+    resolved = {row["identity_digest"]: row for row in rows if row.get("status") == "resolved"}
     found = []
     for conflict in conflicts:
-        row = resolved.get(conflict_key(conflict)) or by_id.get(conflict["conflict_id"]) or {}
+        row = resolved.get(conflict["identity_digest"]) or by_id.get(conflict["conflict_id"]) or {}
         kept = {
             key: row[key] for key in ("status", "outcome", "resolution_note", "resolved_by") if key in row
         }
@@ -283,15 +285,7 @@ def with_resolutions(
 
 
 def _judged_conflict(conflict: Mapping[str, Any]) -> dict[str, Any]:
-    sides = [
-        sorted(str(item["record_digest"]) for item in conflict.get(side) or ()) for side in ("left", "right")
-    ]
-    return {
-        "conflict_type": conflict["conflict_type"],
-        "severity": conflict["severity"],
-        "identity": conflict["identity"],
-        "sides": sorted(sides),
-    }
+    return {key: conflict[key] for key in ("conflict_type", "severity", "identity_digest")}
 
 
 def _judged_item(item: Any) -> Any:

@@ -1,0 +1,80 @@
+"""The start of a project, and what the faces ask of the gate itself."""
+
+from __future__ import annotations
+
+from memory_git.charon.caller import LOCAL_OPERATOR, Caller
+from memory_git.charon.house import House, Passage
+from memory_git.charon.refs import may_read
+from memory_git.charon.standings import scopes_of
+from memory_git.domain.errors import Refused
+from memory_git.domain.ids import check_project_id
+from memory_git.domain.policy import Denied, knows_project, may
+from memory_git.lethe.feed import FeedEvent
+from memory_git.lethe.protocol import Json
+from memory_git.storage import charon_identity
+from memory_git.storage.charon_identity import GrantRow
+from memory_git.storage.charon_schema import CHARON_SCHEMA
+
+
+def init_project(house: House, caller: Caller, project: str) -> Json:
+    """Starts a project, which an administrator may, and who was granted branches on it beforehand; repeatable.
+
+    An administrator who has no grant on it gets one of all its scopes. Gives `{changeset, ref}`.
+    """
+    project_id = check_project_id(project)
+    identity = house.identify(caller)
+    granted = not isinstance(may(identity.standing, "memory.branch", project_id), Denied)
+    if granted and not caller.local_operator:
+        with house.changes(caller, "init_project", project_id, "memory.branch") as passage:
+            return _init(house, passage, project_id)
+    with house.administers(caller, "init_project", project_id) as passage:
+        made = _init(house, passage, project_id)
+        if not granted and passage.principal_id != LOCAL_OPERATOR:
+            scopes = tuple(sorted(scopes_of(passage.identity.principal)))
+            row = GrantRow(project_id, passage.principal_id, scopes, (), passage.principal_id, house.time())
+            house.ledger.write(lambda connection: charon_identity.set_grant(connection, row))
+        return made
+
+
+def may_see(house: House, caller: Caller, event: FeedEvent) -> bool:
+    """Decides whether a caller may learn of an event of the live feed."""
+    if not event.project_id:
+        return True
+    try:
+        identity = house.identify(caller)
+    except Refused:
+        return False
+    if isinstance(may(identity.standing, "memory.read", event.project_id), Denied):
+        return False
+    ref_name = event.facts.get("ref_name")
+    if not isinstance(ref_name, str):
+        return knows_project(identity.standing, event.project_id)
+    with house.reads(caller, "live", event.project_id, "memory.read") as passage:
+        return may_read(house, passage, ref_name)
+
+
+def ready(house: House) -> Json:
+    """Gives `{status, engine, schema_version, lethe, recovery_readonly}`, or raises Unavailable."""
+    house.database.check()
+    return {
+        "status": "ok",
+        "engine": "sqlite",
+        "schema_version": len(CHARON_SCHEMA.migrations),
+        "lethe": house.lethe.ready(),
+        "recovery_readonly": house.recovery_readonly,
+    }
+
+
+def figures(house: House, caller: Caller) -> dict[str, float]:
+    """Gives the gate's counters, by their metrics' names, to an administrator."""
+    with house.administers(caller, "figures", reads=True):
+        return {
+            "charon_authz_denials_total": float(house.ledger.denials),
+            "charon_audit_outbox_backlog": float(house.ledger.backlog()),
+        }
+
+
+def _init(house: House, passage: Passage, project_id: str) -> Json:
+    made = house.lethe.init_project(project_id)
+    passage.ids.update(project_id=project_id, changeset_id=made["changeset"]["changeset_id"])
+    return made

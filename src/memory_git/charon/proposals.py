@@ -1,0 +1,375 @@
+"""Proposals: made, listed, shown, canceled (6-charon, proposals).
+
+1. A proposal is pinned: what the branch gets later is not in it. Its head is kept reachable by the gate.
+2. What holds a private record, or brings nothing, is refused when it is proposed, with what could be proposed instead.
+3. Its conflicts are found and stored when it is made.
+4. A proposal whose time is over counts as expired at once, and is closed by the next call that touches it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from uuid_utils import uuid7
+
+from memory_git.charon import keeping
+from memory_git.charon.caller import Caller
+from memory_git.charon.grants import policy_of
+from memory_git.charon.house import House, Passage
+from memory_git.charon.judging import (
+    as_reviews,
+    judge,
+    keep_conflicts,
+    missing,
+    reviews_of,
+    shown_proposal,
+    shown_review,
+    work_of,
+)
+from memory_git.charon.refs import require_changeset, require_ref, working_ref
+from memory_git.domain.errors import Clash, Invalid
+from memory_git.domain.policy import Audience, knows_project
+from memory_git.domain.project_policy import MAX_LIFETIME_S, MIN_LIFETIME_S
+from memory_git.domain.proposals import FINAL_STATUSES, KINDS, OPEN_STATUSES, STATUSES, with_resolutions
+from memory_git.domain.times import format_time
+from memory_git.lethe.protocol import Json
+from memory_git.storage import charon_proposals
+from memory_git.storage.charon_proposals import ProposalRow
+from memory_git.storage.sqlite import Connection
+
+MAX_TITLE_BYTES = 1024
+MAX_MESSAGE_BYTES = 16 * 1024
+MAX_PAGE = 200
+_OPEN = tuple(sorted(OPEN_STATUSES))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a caller asks to have merged."""
+
+    target_ref: str
+    source_ref: str | None
+    head_changeset_id: str | None
+    base_changeset_id: str | None
+    kind: str
+    title: str
+    message: str
+    selected_ops: Sequence[Mapping[str, Any]] | None
+    lifetime_s: int | None
+
+    def stated(self) -> dict[str, Any]:
+        """Gives the request, as the ledger digests it."""
+        selected = [dict(item) for item in self.selected_ops] if self.selected_ops is not None else None
+        return {**{name: getattr(self, name) for name in self.__slots__}, "selected_ops": selected}
+
+
+def propose(
+    house: House, caller: Caller, project: str | None, asked: Asked, idempotency_key: str | None
+) -> Json:
+    """Makes a proposal and gives it as `proposal` does, with `replayed`."""
+    request = {**asked.stated(), "idempotency_key": idempotency_key}
+    with house.changes(caller, "propose", project, "memory.propose", **request) as passage:
+        return propose_in(house, passage, asked, idempotency_key)
+
+
+def propose_in(house: House, passage: Passage, asked: Asked, idempotency_key: str | None) -> Json:
+    """Makes a proposal inside a call that was let in."""
+    _check(asked)
+    proposal_id = _reserved_id(house, passage, asked, idempotency_key)
+    passage.ids["proposal_id"] = proposal_id
+    with house.database.read() as connection:
+        row = charon_proposals.get(connection, passage.project_id, proposal_id)
+    replayed = row is not None
+    if row is None:
+        row = _open(house, passage, _pinned(house, passage, asked, proposal_id))
+    return {**detail(house, row, passage.audience), "replayed": replayed}
+
+
+def proposals(
+    house: House, caller: Caller, project: str | None, status: str | None, limit: int, after: str | None
+) -> Json:
+    """Gives `{proposals, next?}`, newest first; `after` is a page's `next`."""
+    request = {"status": status, "limit": limit, "after": after}
+    with house.reads(caller, "proposals", project, "memory.read", **request) as passage:
+        if status is not None and status not in (*STATUSES, "open"):
+            raise Invalid("bad_status", f"status is open, or one of {', '.join(STATUSES)}")
+        if not 1 <= limit <= MAX_PAGE:
+            raise Invalid("bad_limit", f"limit is a number from 1 to {MAX_PAGE}")
+        wanted = _OPEN if status == "open" else (status,) if status else STATUSES
+        stored = wanted if status != "expired" else (*_OPEN, "expired")
+        with house.database.read() as connection:
+            rows = charon_proposals.page(connection, passage.project_id, tuple(stored), limit + 1, after)
+        page = [as_of(house, row) for row in rows[:limit]]
+        found = [_listed(house, row, passage.audience) for row in page if row.status in wanted]
+        return {"proposals": found, **({"next": page[-1].proposal_id} if len(rows) > limit else {})}
+
+
+def proposal(house: House, caller: Caller, proposal_id: str) -> Json:
+    """Gives a proposal with its diff, conflicts, reviews, whether it is stale, and what is missing to merge it."""
+    project_id = project_of(house, caller, "proposal", proposal_id)
+    with house.reads(caller, "proposal", project_id, "memory.read", proposal_id=proposal_id) as passage:
+        passage.ids["proposal_id"] = proposal_id
+        return detail(house, require(house, passage.project_id, proposal_id), passage.audience)
+
+
+def cancel(house: House, caller: Caller, proposal_id: str) -> Json:
+    """Withdraws an open proposal; its originator may, and an administrator of the project."""
+    project_id = project_of(house, caller, "cancel", proposal_id)
+    with house.changes(caller, "cancel", project_id, "memory.propose", proposal_id=proposal_id) as passage:
+        passage.ids["proposal_id"] = proposal_id
+        row = require_open(house, require(house, project_id, proposal_id))
+        if row.originator != passage.principal_id and not passage.may("admin"):
+            house.forbid("only its originator cancels a proposal")
+        return detail(house, close(house, row, "canceled", passage.principal_id), passage.audience)
+
+
+def project_of(house: House, caller: Caller, route: str, proposal_id: str) -> str:
+    """Gives the project of a proposal that the caller may know of; else it is denied as one that isn't there."""
+    with house.database.read() as connection:
+        project_id = charon_proposals.project_of(connection, proposal_id)
+    identity = house.identify(caller)
+    if project_id is None or not knows_project(identity.standing, project_id):
+        call = house.call(caller, route, project_id, {"proposal_id": proposal_id})
+        house.deny(call, "no such proposal for this caller", known=False)
+    return project_id
+
+
+def require(house: House, project_id: str, proposal_id: str) -> ProposalRow:
+    """Gives a proposal as of now (rule 4)."""
+    with house.database.read() as connection:
+        row = charon_proposals.get(connection, project_id, proposal_id)
+    if row is None:
+        raise Clash("proposal_absent", "the proposal is not in its project")
+    return as_of(house, row)
+
+
+def as_of(house: House, row: ProposalRow) -> ProposalRow:
+    """Gives a proposal with the status that it has by the clock."""
+    overdue = row.status in OPEN_STATUSES and row.expires_at <= house.time()
+    return replace(row, status="expired") if overdue else row
+
+
+def require_open(house: House, row: ProposalRow) -> ProposalRow:
+    """Gives the proposal back when it is open; one whose time is over is closed first."""
+    if row.status in OPEN_STATUSES:
+        return row
+    if row.status == "expired" and row.closed_by is None:
+        close(house, row, "expired", "system")
+    raise Clash("proposal_closed", f"the proposal is {row.status}", proposal_status=row.status)
+
+
+def close(house: House, row: ProposalRow, status: str, by: str, **changes: Any) -> ProposalRow:
+    """Ends an open proposal and follows up in the store; raises Clash when another call ended it first."""
+    changes = {"status": status, "closed_by": by, "updated_at": house.time(), **changes}
+    if not house.ledger.write(lambda connection: charon_proposals.change(connection, row, _OPEN, **changes)):
+        raise Clash("proposal_closed", "the proposal was closed meanwhile")
+    closed = keeping.follow_up(house, keeping.reload(house, row))
+    announce(house, closed)
+    return closed
+
+
+def announce(house: House, row: ProposalRow, event_type: str = "proposal_changed") -> None:
+    """Tells the live feed of a proposal."""
+    house.feed.publish(
+        event_type,
+        row.project_id,
+        proposal_id=row.proposal_id,
+        status=row.status,
+        target_ref=row.target_ref,
+    )
+
+
+def detail(house: House, row: ProposalRow, audience: Audience) -> Json:
+    """Gives a proposal with all that a reviewer needs, as an audience may see it."""
+    reviews = reviews_of(house, row)
+    shown: Json = {"reviews": [shown_review(item) for item in reviews]}
+    current = house.lethe.resolve_ref(row.project_id, row.target_ref)["head_changeset_id"]
+    shown |= {"current_head": current, "stale": current != row.target_head_at_creation}
+    stored = house.lethe.list_conflicts(
+        row.project_id, proposal_id=row.proposal_id, limit=MAX_PAGE, audience=audience
+    )
+    if row.status in FINAL_STATUSES:
+        base = row.base_changeset_id if row.candidate_changeset_id is None else None
+        diff = house.lethe.diff(
+            row.merged_changeset_id or work_of(row), None if row.merged_changeset_id else base, audience
+        )
+        shown |= {
+            "diff": diff,
+            "conflicts": stored,
+            "stale": False,
+            "verdict": {"mergeable": False, "missing": []},
+        }
+        return {**shown_proposal(row, reviews, [item["conflict_id"] for item in stored]), **shown}
+    judgement = judge(house, row)
+    lacking = missing(house, row, judgement, as_reviews(reviews))
+    seen = house.lethe.plan_merge(row.project_id, judgement.target_head, work_of(row), audience)
+    conflicts = with_resolutions(seen["conflicts"], stored)
+    shown |= {
+        "diff": seen["diff"],
+        "conflicts": conflicts,
+        "unsettled": seen["unsettled"],
+        "authors": judgement.authors,
+        "strategy": "cherry_pick" if row.selected_ops is not None else seen["strategy"],
+        "verdict": {"mergeable": not lacking, "missing": [item.to_json() for item in lacking]},
+    }
+    listed = shown_proposal(row, reviews, [item["conflict_id"] for item in conflicts])
+    return {**listed, "judged_digest": judgement.digest, **shown}
+
+
+def _listed(house: House, row: ProposalRow, audience: Audience) -> Json:
+    stored = house.lethe.list_conflicts(
+        row.project_id, proposal_id=row.proposal_id, limit=MAX_PAGE, audience=audience
+    )
+    return shown_proposal(row, reviews_of(house, row), [item["conflict_id"] for item in stored])
+
+
+def _check(asked: Asked) -> None:
+    if asked.kind not in KINDS:
+        raise Invalid("bad_kind", f"kind is one of {', '.join(KINDS)}")
+    for name, most in (("title", MAX_TITLE_BYTES), ("message", MAX_MESSAGE_BYTES)):
+        if len(getattr(asked, name).encode("utf-8", "replace")) > most:
+            raise Invalid("too_long", f"{name} has at most {most} bytes", field=name)
+    if asked.lifetime_s is not None and not MIN_LIFETIME_S <= asked.lifetime_s <= MAX_LIFETIME_S:
+        raise Invalid("bad_lifetime", f"lifetime_s lies between {MIN_LIFETIME_S} and {MAX_LIFETIME_S}")
+    if asked.selected_ops is not None and not asked.selected_ops:
+        raise Invalid("nothing_selected", "select at least one op: {changeset_id, ordinal}")
+
+
+def _reserved_id(house: House, passage: Passage, asked: Asked, key: str | None) -> str:
+    """Gives the id of the proposal to make: a fresh one, or the one that the idempotency key stands for."""
+    fresh = str(uuid7())
+    if key is None:
+        return fresh
+    digest = house.ledger.request_digest(asked.stated())
+    known_digest, answer = house.ledger.write(
+        lambda connection: charon_proposals.keep_answer(
+            connection,
+            passage.project_id,
+            passage.principal_id,
+            route="propose",
+            key=key,
+            request_digest=digest,
+            answer=json.dumps(fresh),
+        )
+    )
+    if known_digest != digest:
+        raise Clash("idempotency_mismatch", "the idempotency key was used for another proposal")
+    return str(json.loads(answer))
+
+
+def _pinned(house: House, passage: Passage, asked: Asked, proposal_id: str) -> ProposalRow:
+    """Gives the proposal with its heads resolved (rule 1), not judged yet."""
+    lethe, project_id = house.lethe, passage.project_id
+    target = require_ref(house, passage, asked.target_ref)
+    if not target["protected"]:
+        raise Invalid("target_not_protected", "the target is not protected: commit or merge to it directly")
+    source_ref, head = _source(house, passage, asked)
+    bases = lethe.merge_base(project_id, target["head_changeset_id"], head)
+    if asked.base_changeset_id is not None:
+        require_changeset(house, passage, asked.base_changeset_id)
+    elif not bases:
+        raise Clash("unrelated_histories", "the head has no ancestor in common with the target")
+    now = house.now()
+    lifetime_s = asked.lifetime_s or policy_of(house, project_id).proposal_lifetime_s
+    return ProposalRow(
+        project_id=project_id,
+        proposal_id=proposal_id,
+        kind=asked.kind,
+        originator=passage.principal_id,
+        title=asked.title,
+        message=asked.message,
+        source_ref=source_ref,
+        base_changeset_id=asked.base_changeset_id or bases[0],
+        head_changeset_id=head,
+        target_ref=asked.target_ref,
+        target_head_at_creation=target["head_changeset_id"],
+        selected_ops=None if asked.selected_ops is None else tuple(dict(item) for item in asked.selected_ops),
+        status="pending",
+        judged_digest="",
+        kept_ref=keeping.kept_ref(proposal_id, 0),
+        candidate_changeset_id=None,
+        created_at=format_time(now),
+        updated_at=format_time(now),
+        expires_at=format_time(now + timedelta(seconds=lifetime_s)),
+    )
+
+
+def _source(house: House, passage: Passage, asked: Asked) -> tuple[str, str]:
+    """Gives the ref and the head that are proposed: the head named, else the ref's, else the working branch's."""
+    if asked.head_changeset_id is None:
+        ref = require_ref(house, passage, asked.source_ref or working_ref(passage))
+        return ref["ref_name"], ref["head_changeset_id"]
+    changeset = require_changeset(house, passage, asked.head_changeset_id)
+    if asked.source_ref is None:
+        return changeset["ref_name"], changeset["changeset_id"]
+    ref = require_ref(house, passage, asked.source_ref)
+    if not house.lethe.is_ancestor(passage.project_id, changeset["changeset_id"], ref["head_changeset_id"]):
+        raise Invalid("head_not_on_ref", "the source ref does not reach the head that is proposed")
+    return ref["ref_name"], changeset["changeset_id"]
+
+
+def _open(house: House, passage: Passage, row: ProposalRow) -> ProposalRow:
+    """Stores a pinned proposal: kept, picked where ops are selected, judged, its conflicts bound to it."""
+    if row.selected_ops is not None:
+        row = _picked(house, passage, row)
+    target = row.target_head_at_creation
+    plan = house.lethe.plan_merge(row.project_id, target, work_of(row))
+    _require_mergeable(house, row, plan)
+    keeping.keep(house, row.project_id, row.kept_ref, row.head_changeset_id)
+    judgement = keep_conflicts(house, row, judge(house, row))
+    row = replace(row, judged_digest=judgement.digest)
+
+    def store(connection: Connection) -> None:
+        charon_proposals.add(connection, row)
+        house.ledger.settle_in(connection, passage.call, passage.intent_seq, "done", passage.ids)
+
+    house.ledger.write(store)
+    passage.settled = True
+    announce(house, row, "proposal_opened")
+    return row
+
+
+def _picked(house: House, passage: Passage, row: ProposalRow) -> ProposalRow:
+    for name in sorted({str(item.get("changeset_id")) for item in row.selected_ops or ()}):
+        require_changeset(house, passage, name)
+        if not house.lethe.is_ancestor(row.project_id, name, row.head_changeset_id):
+            raise Invalid("op_not_in_head", "a selected op is not in what the head reaches")
+    plan = house.lethe.plan_cherry_pick(row.project_id, row.selected_ops or (), row.target_head_at_creation)
+    candidate = keeping.pick_candidate(house, row, row.target_head_at_creation, plan)
+    return replace(row, candidate_changeset_id=candidate)
+
+
+def _require_mergeable(house: House, row: ProposalRow, plan: Json) -> None:
+    """Refuses what brings nothing, or would make something private reachable (rule 2)."""
+    if plan["strategy"] == "up_to_date":
+        raise Clash(
+            "nothing_to_merge", "the target holds all of it already", current_head=plan["target_head"]
+        )
+    if plan["private_memory_count"]:
+        raise Clash(
+            "private_in_delta",
+            "it holds private memory, which never becomes reachable from a protected ref: select the other ops",
+            private_memory_count=plan["private_memory_count"],
+            selectable_ops=_selectable(house, row),
+        )
+
+
+def _selectable(house: House, row: ProposalRow) -> list[Json]:
+    """Gives the ops beyond the target that touch nothing private, oldest first."""
+    everyone = Audience("", frozenset({"internal", "shared", "public"}))
+    page = house.lethe.log(row.project_id, head=row.head_changeset_id, limit=MAX_PAGE, audience=everyone)
+    beyond = [
+        item
+        for item in page["changesets"]
+        if not house.lethe.is_ancestor(row.project_id, item["changeset_id"], row.target_head_at_creation)
+    ]
+    return [
+        {"changeset_id": item["changeset_id"], "ordinal": op["ordinal"]}
+        for item in reversed(beyond)
+        for op in item["ops"]
+        if not op.get("withheld")
+    ]

@@ -1,0 +1,92 @@
+"""How an unsettled memory of a merge is answered by ops (4-history, three-way merge).
+
+Each memory that both sides changed differently has conflicts with a recorded resolution. `keep_left` and `keep_right` say it all;
+for `both` and `edited` whoever merges gives the ops, which may touch these memories and no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from memory_git.charon.authority import authority_faults, stamped
+from memory_git.charon.house import Passage
+from memory_git.domain.changeset import invalid_changeset
+from memory_git.domain.errors import Clash, Fault
+from memory_git.domain.ops import CLEARABLE_KEYS
+from memory_git.lethe.protocol import Json
+
+_SETTLING_OPS = frozenset({"correct_memory", "set_status", "supersede_memory", "mark_duplicate"})
+_SIDES = {"keep_left": "left", "keep_right": "right"}
+
+
+def settling_ops(
+    passage: Passage, unsettled: Sequence[Json], conflicts: Sequence[Json], given: Sequence[Any] | None
+) -> list[Json]:
+    """Gives the ops that settle a merge: those given, and for the other memories those of the recorded outcomes."""
+    chosen = _checked(passage, unsettled, given or ())
+    answered = {op["target_event_id"] for op in chosen}
+    for item in unsettled:
+        if item["memory_id"] not in answered:
+            chosen += _recorded(item, conflicts)
+    return chosen
+
+
+def _checked(passage: Passage, unsettled: Sequence[Json], given: Sequence[Any]) -> list[Json]:
+    named = {item["memory_id"] for item in unsettled}
+    kind = passage.identity.principal.kind
+    faults = authority_faults(given, kind)
+    for ordinal, op in enumerate(given):
+        if not isinstance(op, dict) or op.get("op_type") not in _SETTLING_OPS:
+            faults.append(
+                Fault(ordinal, "op_type", f"a resolution is one of {', '.join(sorted(_SETTLING_OPS))}")
+            )
+        elif op.get("target_event_id") not in named:
+            faults.append(
+                Fault(ordinal, "target_event_id", "a resolution speaks of an unsettled memory only")
+            )
+    if faults:
+        raise invalid_changeset(faults)
+    return stamped(given, passage.principal_id, kind)
+
+
+def _recorded(item: Json, conflicts: Sequence[Json]) -> list[Json]:
+    memory_id = item["memory_id"]
+    outcomes = {
+        conflict.get("outcome")
+        for conflict in conflicts
+        if conflict["conflict_type"] == "concurrent_change" and memory_id in conflict["memory_ids"]
+    }
+    side = _SIDES.get(str(next(iter(outcomes)))) if len(outcomes) == 1 else None
+    ops = _ops_of_side(item, item[side]) if side else None
+    if ops is None:
+        raise Clash(
+            "resolutions_needed",
+            f"{memory_id} was changed on both sides: give the ops that settle it as resolutions",
+            unsettled=[item],
+        )
+    return ops
+
+
+def _ops_of_side(item: Json, side: Mapping[str, Any]) -> list[Json] | None:
+    """Gives ops that assign every open field as one side has it; None where no op can say it."""
+    fields = [name for name in item["fields"] if name not in ("status", "status_reason")]
+    if any(name not in CLEARABLE_KEYS and side.get(name) is None for name in fields):
+        return None
+    ops: list[Json] = []
+    if "status" in item["fields"] or "status_reason" in item["fields"]:
+        payload = {"status": side["status"]}
+        if side["status"] != "active":
+            payload["reason"] = side.get("status_reason") or "as recorded in the conflict's resolution"
+        ops.append(_op("set_status", item["memory_id"], payload))
+    payload = {name: side[name] for name in fields if side.get(name) is not None}
+    cleared = [name for name in fields if side.get(name) is None]
+    if payload or cleared:
+        ops.append(
+            _op("correct_memory", item["memory_id"], {**payload, **({"clear": cleared} if cleared else {})})
+        )
+    return ops
+
+
+def _op(op_type: str, memory_id: str, payload: Mapping[str, Any]) -> Json:
+    return {"op_type": op_type, "target_event_id": memory_id, "payload": dict(payload)}
