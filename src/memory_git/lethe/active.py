@@ -34,17 +34,15 @@ class ActiveIndexes:
     """The indexes of the roots that were asked for last, by project and root row."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int], tuple[Root, dict[bytes, Active]]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int, int], tuple[Root, dict[bytes, Active]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, view: View, root: Root) -> dict[bytes, Active]:
         """Gives the active memories of a state, by key."""
-        key = (view.project_id, root.row)
+        key = (view.project_id, view.epoch, root.row)
         with self._lock:
             found = self._kept.get(key)
-            nearest = next(
-                (kept for name, kept in reversed(self._kept.items()) if name[0] == view.project_id), None
-            )
+            nearest = next((kept for name, kept in reversed(self._kept.items()) if name[:2] == key[:2]), None)
         if found is not None:
             return found[1]
         index = _derived(view, nearest, root)

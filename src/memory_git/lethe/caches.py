@@ -1,6 +1,6 @@
 """What one process keeps in memory of a store: immutable rows by their names, and the commit graph of each project.
 
-Rows are never used again, so nothing here is ever invalidated; everything can be dropped at any time.
+Rows are never used again, so nothing here is ever invalidated but by a redaction; everything can be dropped at any time.
 """
 
 from __future__ import annotations
@@ -89,3 +89,10 @@ class Caches:
         self.last_rows: dict[tuple[str, str], int] = {}
         """(project, table) → the greatest row ever given out; stands outside every rollback."""
         self.write_lock = threading.Lock()
+        self._epochs: dict[str, int] = {}
+
+    def enter_epoch(self, project_id: str, epoch: int) -> None:
+        """Drops all cached records once a project was redacted since, also by another process."""
+        if self._epochs.get(project_id, 0) < epoch:
+            self._epochs[project_id] = epoch
+            self.records.clear()

@@ -5,7 +5,7 @@ In the order of the code: replay, project and parents, ref, base state, ops on i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memory_git.domain import trie
@@ -25,14 +25,15 @@ from memory_git.domain.errors import Clash, Fault, Invalid, NotFound
 from memory_git.domain.merge import unsettled_to_json
 from memory_git.domain.ops import Op
 from memory_git.domain.projector import Applied, Reach, apply
-from memory_git.domain.record import edge_digest
+from memory_git.domain.record import Record, edge_digest
+from memory_git.domain.state import Overlay
 from memory_git.domain.state_root import edge_key, memory_key, state_root
 from memory_git.domain.times import format_time
 from memory_git.domain.trie import Entry
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.merging import Merged, ScratchView, base_roots, merge_states, merged_view, write_merged
 from memory_git.lethe.refs import create_ref, move_ref, ref_moved, refuse_protected
-from memory_git.lethe.session import Roots, StoredState, Transaction, View, roots_of
+from memory_git.lethe.session import Roots, StoredState, Transaction, View, is_redacted, roots_of
 from memory_git.storage import lethe_history
 from memory_git.storage.lethe_history import ChangesetRow, OpRow, RefRow
 
@@ -112,6 +113,7 @@ class Base:
 def _store(transaction: Transaction, request: CreateRequest, parents: list[ChangesetRow]) -> ChangesetRow:
     changeset_row = transaction.next_row("changeset")
     base = base_of(transaction, parents)
+    _refuse_redacted(request.ops, base)
     applied = apply_ops(transaction, request.ops, base, request.faults)
     memories, edges = write_state(transaction, applied, base, changeset_row)
     transaction.flush((memories, edges))
@@ -132,13 +134,33 @@ def base_of(view: View, parents: list[ChangesetRow]) -> Base:
     return Base(states, merge_states(scratch, roots, roots_of(first), roots_of(second)))
 
 
+def _refuse_redacted(ops: Sequence[Op], base: Base) -> None:
+    for op in ops:
+        for memory_id in op.memory_ids():
+            for state in base.parents:
+                record = state.plain_record(memory_id)
+                if record is not None and is_redacted(record):
+                    raise Clash(
+                        "source_redacted",
+                        f"op {op.ordinal} names a memory that is erased",
+                        ordinal=op.ordinal,
+                    )
+
+
 def apply_ops(
-    transaction: Transaction, ops: Sequence[Op], base: Base, faults: Sequence[Fault] = ()
+    transaction: Transaction,
+    ops: Sequence[Op],
+    base: Base,
+    faults: Sequence[Fault] = (),
+    erased: Iterable[Record] = (),
 ) -> Applied:
-    """Applies ops to a base; raises Invalid with all faults, or Clash `merge_conflicts` with what is left unsettled."""
+    """Applies ops to a base; raises Invalid with all faults, or Clash `merge_conflicts` with what is left unsettled.
+
+    `erased` are memories that verify knows to be there, though the ops that made them are erased.
+    """
     state = base.parents[0] if base.merged is None else merged_view(transaction, base.merged)
     applied = apply(
-        state,
+        Overlay(state, {record.memory_id: record for record in erased}),
         ops,
         salts=transaction.salt,
         events=transaction.event_content,

@@ -12,6 +12,7 @@ from typing import Any
 
 from memory_git.domain.canonical import canonical_bytes, decode
 from memory_git.domain.conflicts import BLOCKING, OUTCOMES
+from memory_git.domain.diff import shorten
 from memory_git.domain.errors import Clash, Invalid, NotAllowed, NotFound
 from memory_git.domain.policy import Audience
 from memory_git.domain.times import format_time
@@ -35,7 +36,7 @@ def shown_conflicts(meeting: Meeting, project_id: str) -> list[dict[str, Any]]:
 def shown_row(view: View, row: ConflictRow) -> dict[str, Any]:
     """Gives a stored conflict in the wire form."""
     return {
-        **decode(row.body),
+        **_with_summaries(view, decode(row.body)),
         "status": row.status,
         "outcome": row.outcome,
         "resolution_note": row.resolution_note,
@@ -44,6 +45,21 @@ def shown_row(view: View, row: ConflictRow) -> dict[str, Any]:
         "updated_at": row.updated_at,
         "proposal_ids": lethe_conflicts.proposals_of(view.connection, view.project_id, row.conflict_id),
     }
+
+
+def _with_summaries(view: View, body: dict[str, Any]) -> dict[str, Any]:
+    """Renders the parties' summaries from the records at the heads: a stored conflict holds ids and digests, no text."""
+    for side in ("left", "right"):
+        state = StoredState(view, view.roots(body[f"{side}_changeset_id"]))
+        for party in body[side]:
+            record = state.plain_record(party["memory_id"]) if party["memory_id"] else None
+            party["summary"] = shorten(record.summary or record.title or record.content) if record else ""
+    return body
+
+
+def _without_text(item: Mapping[str, Any]) -> dict[str, Any]:
+    sides = {side: [{**party, "summary": ""} for party in item[side]] for side in ("left", "right")}
+    return {**item, **sides}
 
 
 def list_conflicts(
@@ -92,7 +108,7 @@ def _row_of(transaction: Transaction, item: Mapping[str, Any], at: str) -> Confl
         transaction.project_id,
         item["conflict_id"],
         item["identity_digest"],
-        canonical_bytes(dict(item)),
+        canonical_bytes(_without_text(item)),
         "open",
         None,
         None,

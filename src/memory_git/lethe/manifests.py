@@ -17,8 +17,8 @@ from memory_git.domain.state_root import state_root
 from memory_git.domain.times import format_time, parse_time
 from memory_git.lethe.contexts import Context, ContextRequest, selected_digests
 from memory_git.lethe.refs import require_ref
-from memory_git.lethe.session import StoredState, Transaction, View, admits
-from memory_git.storage import lethe_history, lethe_receipts
+from memory_git.lethe.session import StoredState, Transaction, View, admits, is_redacted
+from memory_git.storage import lethe_history, lethe_receipts, lethe_redaction
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_receipts import ManifestRow
 
@@ -201,6 +201,15 @@ def _reproduced(
     if entry is None or entry.digest.hex() != item["record_digest"]:
         raise Corrupt("memory", item["memory_id"], "the state does not hold what the manifest pins")
     record = view.record(entry)
+    if is_redacted(record):
+        erased = lethe_redaction.redaction_of(view.connection, view.project_id, record.memory_id)
+        assert erased is not None, "an erased record has its redaction"
+        return {
+            **{"memory_id": item["memory_id"], "record_digest": item["record_digest"], "redacted": True},
+            "redacted_at": erased.at,
+            "redacted_by": erased.principal,
+            "proof": prove(view, state.memories, entry.key).to_json(),
+        }
     if not admits(record, audience):
         return {"memory_id": item["memory_id"], "withheld": True}
     return {

@@ -23,7 +23,7 @@ from memory_git.domain.state import Overlay
 from memory_git.domain.trie import EMPTY, Entry, Root, ScratchNodes
 from memory_git.lethe.changesets import authored_name, stored_ops
 from memory_git.lethe.differences import OpRefs, by_memory, change_of, changes_between
-from memory_git.lethe.session import Roots, StoredState, Transaction, View, admits
+from memory_git.lethe.session import Roots, StoredState, Transaction, View, admits, is_redacted
 
 
 @dataclass(slots=True)
@@ -150,6 +150,11 @@ def _merge_entry(view: View, merged: Merged, base: Entry | None, left: Entry, ri
     if base is not None and left.digest == base.digest:
         merged.entries[left.key] = right._replace(version=max(left.version, right.version))
         return
+    for entry in (left, right):
+        if is_redacted(view.record(entry)):
+            raise Clash(
+                "source_redacted", "both sides changed a memory that is erased: retract it on one of them"
+            )
     before = view.record(base) if base else None
     found = merge_records(before, view.record(left), view.record(right))
     if isinstance(found, Conflicted):

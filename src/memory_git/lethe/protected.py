@@ -26,7 +26,7 @@ from memory_git.lethe.changesets import stored_ops
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.merging import meet
 from memory_git.lethe.refs import move_ref, ref_moved, require_ref
-from memory_git.lethe.session import Transaction, View
+from memory_git.lethe.session import Transaction, View, is_redacted
 from memory_git.storage import lethe_history, lethe_receipts
 from memory_git.storage.lethe_history import ChangesetRow, RefRow
 from memory_git.storage.lethe_receipts import AdvanceRow
@@ -181,7 +181,8 @@ def private_in_delta(view: View, head: str, without: str) -> int:
         )
     before, after = view.roots(without)[0], view.roots(head)[0]
     for _, entry in trie.diff(view, before, after):
-        private += entry is not None and view.record(entry).visibility == "private"
+        if entry is not None and not is_redacted(record := view.record(entry)):
+            private += record.visibility == "private"
     return private
 
 

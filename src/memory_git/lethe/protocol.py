@@ -251,6 +251,15 @@ class Lethe(Protocol):
         """Records a verdict on an assembly: good, stale_included, missing_memory, too_large, irrelevant, other."""
         ...
 
+    # redaction
+    def redact(self, project_id: str, memory_id: str, *, principal: str, reason: str) -> Json:
+        """Erases a memory and its lineage through every version, for good. {redaction_id, memory_ids, versions, ops, events, …, at}."""
+        ...
+
+    def list_redactions(self, project_id: str) -> list[Json]:
+        """Gives the redactions of a project, oldest first."""
+        ...
+
     # the store itself
     def list_advances(self, project_id: str) -> list[Json]:
         """Gives the protected advances: {advance_id, ref_name, from_head, to_head, proposal_id, strategy, nonce, …, at}."""

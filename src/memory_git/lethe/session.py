@@ -17,13 +17,14 @@ from memory_git.domain.trie import Entry, Root
 from memory_git.domain.words import words
 from memory_git.lethe.caches import Caches
 from memory_git.lethe.sources import Sources
-from memory_git.storage import lethe_events, lethe_history, lethe_states
+from memory_git.storage import lethe_events, lethe_history, lethe_redaction, lethe_states
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_history import ChangesetRow, ProjectRow
 from memory_git.storage.lethe_states import EdgeRow, VersionRow
 
 MOST_CLAIMANTS = 256
 """A word claim with more versions than this is too common to look at; keys and texts are never cut."""
+REDACTED = "redacted"
 Roots = tuple[Root, Root]
 """The memories' trie and the relationships' trie."""
 
@@ -36,6 +37,8 @@ class View:
         self.project = project
         self.project_id = project.project_id
         self.caches = caches
+        self.epoch = lethe_redaction.epoch(connection, project.project_id)
+        caches.enter_epoch(project.project_id, self.epoch)
 
     # changesets
 
@@ -95,7 +98,9 @@ class View:
     def _read_record(self, entry: Entry) -> Record:
         version = self.version(entry.row)
         if version.body is None:
-            raise Corrupt("version", entry.row, "has no body and no redaction record")
+            if lethe_redaction.redaction_of(self.connection, self.project_id, version.memory_id) is None:
+                raise Corrupt("version", entry.row, "has no body and no redaction record")
+            return redacted_record(version.memory_id)
         found = record_bytes_digest(self.salt(version.memory_id), version.body)
         if bytes.fromhex(found) != entry.digest or version.record_digest != entry.digest:
             raise Corrupt("version", entry.row, "the record does not agree with its digest")
@@ -325,6 +330,16 @@ def fresh_ids(new_id: Callable[[], str]) -> Iterator[str]:
         yield new_id()
 
 
+def redacted_record(memory_id: str) -> Record:
+    """Gives what is shown of an erased memory: the id, to nobody but an operator. It is never part of a state."""
+    return Record(memory_id, "", visibility="private", status=REDACTED)
+
+
+def is_redacted(record: Record) -> bool:
+    """Decides whether a record stands for an erased one."""
+    return record.status == REDACTED
+
+
 def admits(record: Record, audience: Audience | None) -> bool:
     """Decides whether an audience may see a record; no audience sees everything."""
     return audience is None or audience.admits(record.visibility, record.owner_principal)
@@ -337,7 +352,7 @@ def shown_entry(view: View, entry: Entry, names: Mapping[int, str]) -> dict[str,
         "memory_id": record.memory_id,
         "record": record.to_json(),
         "record_digest": entry.digest.hex(),
-        "salt": view.salt(record.memory_id),
+        "salt": None if is_redacted(record) else view.salt(record.memory_id),
         "version": entry.version,
         "introduced_by": names.get(entry.introduced),
         "changed_by": names.get(entry.changed),

@@ -30,6 +30,7 @@ from memory_git.lethe import (
     planning,
     projects,
     protected,
+    redaction,
     refs,
 )
 from memory_git.lethe.active import ActiveIndexes, visible
@@ -44,7 +45,7 @@ from memory_git.lethe.searching import matches
 from memory_git.lethe.session import StoredState, Transaction, View, changeset_names, fresh_ids, shown_entry
 from memory_git.lethe.sources import Sources
 from memory_git.lethe.verify import verify_project
-from memory_git.storage import lethe_history, lethe_receipts
+from memory_git.storage import lethe_history, lethe_receipts, lethe_redaction
 from memory_git.storage.lethe_events import get_event, list_events
 from memory_git.storage.lethe_schema import SCHEMA
 from memory_git.storage.sqlite import Connection, Database, SqliteSettings
@@ -462,6 +463,21 @@ class LetheStore:
             return assemblies.shown(replace(row, verdict=verdict, note=note))
 
         return self._write(project_id, work)
+
+    # redaction
+
+    def redact(self, project_id: str, memory_id: str, *, principal: str, reason: str) -> Json:
+        """Erases a memory and its lineage for good, from the file and its log too."""
+        row = self._write(project_id, lambda tx: redaction.redact(tx, memory_id, principal, reason))
+        self._caches.enter_epoch(project_id, row.seq)
+        self._database.scrub()
+        return redaction.shown_redaction(row)
+
+    def list_redactions(self, project_id: str) -> list[Json]:
+        """Gives the redactions of a project, oldest first."""
+        with self._view(project_id) as view:
+            rows = lethe_redaction.list_redactions(view.connection, project_id)
+            return [redaction.shown_redaction(row) for row in rows]
 
     # the store itself
 

@@ -29,10 +29,11 @@ from memory_git.lethe import assemblies, events, manifests
 from memory_git.lethe.caches import Caches
 from memory_git.lethe.changesets import check_changeset, stored_ops
 from memory_git.lethe.commits import apply_ops, base_of, write_state
+from memory_git.lethe.redaction import redaction_view
 from memory_git.lethe.refs import move_view
-from memory_git.lethe.session import Roots, StoredState, Transaction, View, roots_of
+from memory_git.lethe.session import Roots, StoredState, Transaction, View, redacted_record, roots_of
 from memory_git.lethe.sources import Sources
-from memory_git.storage import lethe_conflicts, lethe_history, lethe_receipts, lethe_states
+from memory_git.storage import lethe_conflicts, lethe_history, lethe_receipts, lethe_redaction, lethe_states
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_history import ChangesetRow, ProjectRow
 from memory_git.storage.lethe_schema import row_range
@@ -49,8 +50,9 @@ def verify_project(
     """Gives `{ok, project_id, checked: {kind: count}, faults: [{kind, object_id, why}]}`."""
     report = _Report(progress or (lambda *_: None))
     view = View(connection, project, Caches(max_history=2**62))
-    _check_events(view, report)
-    _Replay(view, report).run()
+    redacted = _check_redactions(view, report)
+    _check_events(view, redacted, report)
+    _Replay(view, redacted, report).run()
     for check in (
         _check_refs,
         _check_manifests,
@@ -106,7 +108,24 @@ class _Report:
             self.fault(kind, object_id, f"can't be read: {type(error).__name__}")
 
 
-def _check_events(view: View, report: _Report) -> None:
+def _check_redactions(view: View, report: _Report) -> set[str]:
+    """Checks the chain of redactions, and gives the memories that they erased."""
+    previous = None
+    named: set[str] = set()
+    for place, row in enumerate(lethe_redaction.list_redactions(view.connection, view.project_id), 1):
+        with report.each("redaction", row.redaction_id):
+            linked = chain.link(previous, redaction_view(row))
+            same = linked == row.redaction_digest and row.seq == place
+            report.expect(same, "redaction", row.redaction_id, "the chain does not agree")
+            named |= set(decode(row.memory_ids))
+        previous = row.redaction_digest
+    found = lethe_redaction.redacted_memories(view.connection, view.project_id)
+    for memory_id in sorted(found ^ named):
+        report.fault("redacted_memory", memory_id, "does not agree with the redactions")
+    return found
+
+
+def _check_events(view: View, redacted: set[str], report: _Report) -> None:
     previous = None
     rows = events.all_events(view)
     for place, row in enumerate(rows, 1):
@@ -114,8 +133,15 @@ def _check_events(view: View, report: _Report) -> None:
             report.expect(row.seq == place, "event", row.event_id, "a row before it is missing")
             linked = chain.link(previous, events.event_view(row))
             report.expect(linked == row.event_digest, "event", row.event_id, "the chain does not agree")
-            found = salted_digest(row.salt or "", row.content)
-            report.expect(found == row.content_digest, "event", row.event_id, "the content does not agree")
+            if row.content is None:
+                erased = {row.event_id, row.memory_id} & redacted
+                report.expect(bool(erased), "event", row.event_id, "has no content and no redaction record")
+                report.checked["redacted event"] += 1
+            else:
+                found = salted_digest(row.salt or "", row.content)
+                report.expect(
+                    found == row.content_digest, "event", row.event_id, "the content does not agree"
+                )
         previous = row.event_digest
     report.expect(
         view.project.baseline_seq <= len(rows),
@@ -128,10 +154,13 @@ def _check_events(view: View, report: _Report) -> None:
 class _Recomputed(Transaction):
     """One changeset's write done again: nodes in memory, and each row compared with the stored one instead of made."""
 
-    def __init__(self, view: View, nodes: MemoryNodes, stored: StoredState, report: _Report) -> None:
+    def __init__(
+        self, view: View, nodes: MemoryNodes, stored: StoredState, redacted: set[str], report: _Report
+    ) -> None:
         super().__init__(view.connection, view.project, view.caches, Sources())
         self._memory = nodes
         self._stored = stored
+        self._redacted = redacted
         self._report = report
         self.versions: set[int] = set()
         self.edges: set[int] = set()
@@ -162,6 +191,8 @@ class _Recomputed(Transaction):
         """Compares the stored version with what the ops make, and gives the entry that it must have."""
         key = memory_key(record.memory_id)
         stored = self._stored_entry(self._stored.memories, key, "memory", record.memory_id)
+        if record.memory_id in self._redacted:
+            return self._opaque(stored)
         previous = before or second
         body = record.to_bytes()
         digest = bytes.fromhex(record_bytes_digest(self.salt(record.memory_id), body))
@@ -182,6 +213,36 @@ class _Recomputed(Transaction):
         number = 1 + max(before.version if before else 0, second.version if second else 0)
         introduced = previous.introduced if previous else changeset_row
         return Entry(key, digest, stored.row, introduced, changeset_row, number)
+
+    def erased_records(self) -> list[Record]:
+        """Gives what stands for the erased memories of this changeset's state, for the ops that only name them."""
+        return [
+            redacted_record(name) for name in sorted(self._redacted) if self._stored.entry(name) is not None
+        ]
+
+    def erased_entries(self, roots: Roots, changeset_row: int) -> dict[bytes, Entry | None]:
+        """Gives the stored entries of erased memories that this changeset changed: their digests are opaque."""
+        found: dict[bytes, Entry | None] = {}
+        for memory_id in sorted(self._redacted):
+            key = memory_key(memory_id)
+            stored = trie.get(self._stored.nodes, self._stored.memories, key)
+            if stored is not None and stored != trie.get(self, roots[0], key):
+                made_here = self.version(stored.row).changeset_row == changeset_row
+                self._report.expect(made_here, "version", stored.row, "is not what the ops make")
+                found[key] = self._opaque(stored)
+        return found
+
+    def _opaque(self, stored: Entry) -> Entry:
+        version = self.version(stored.row)
+        self._report.expect(
+            version.body is None, "version", stored.row, "belongs to an erased memory and has a body"
+        )
+        self._report.expect(
+            version.record_digest == stored.digest, "version", stored.row, "has another digest than the state"
+        )
+        self._report.checked["redacted version"] += 1
+        self.versions.add(stored.row)
+        return stored
 
     def add_edge(self, edge: Edge, digest: str, changeset_row: int, ordinal: int | None) -> Entry:
         """Compares the stored relationship with what the ops make."""
@@ -211,8 +272,9 @@ class _Recomputed(Transaction):
 class _Replay:
     """All changesets in the order of arrival, each state recomputed from its parents' recomputed states."""
 
-    def __init__(self, view: View, report: _Report) -> None:
+    def __init__(self, view: View, redacted: set[str], report: _Report) -> None:
         self._view = view
+        self._redacted = redacted
         self._report = report
         self._memory = MemoryNodes()
         self._roots: dict[str, Roots] = {}
@@ -251,7 +313,7 @@ class _Replay:
             found == named, "changeset", row.changeset_id, "a parent does not agree with its digest"
         )
         stored = StoredState(self._view, roots_of(row))
-        recomputed = _Recomputed(self._view, self._memory, stored, report)
+        recomputed = _Recomputed(self._view, self._memory, stored, self._redacted, report)
         roots, applied = self._recompute(row, parents, recomputed)
         self._roots[row.changeset_id] = roots
         root = state_root(roots[0].digest, roots[1].digest)
@@ -278,14 +340,33 @@ class _Replay:
     ) -> tuple[Roots, Applied]:
         if not parents:
             return self._baseline(row, transaction), Applied()
-        ops = [
-            Op(op["ordinal"], op["op_type"], op["target_event_id"], op["resulting_event_id"], op["payload"])
-            for op in stored_ops(self._view, row)
-        ]
+        ops = self._kept_ops(row)
         own = [_with_roots(parent, self._roots[parent.changeset_id]) for parent in parents]
         base = base_of(_Rooted(transaction, self._roots), own)
-        applied = apply_ops(transaction, ops, base)
-        return write_state(transaction, applied, base, row.id), applied
+        applied = apply_ops(transaction, ops, base, erased=transaction.erased_records())
+        roots = write_state(transaction, applied, base, row.id)
+        erased = transaction.erased_entries(roots, row.id)
+        return (trie.put_many(transaction, roots[0], erased), roots[1]), applied
+
+    def _kept_ops(self, row: ChangesetRow) -> list[Op]:
+        """Gives the ops whose payload was not erased; an erased one must name an erased memory."""
+        kept = []
+        stored = lethe_history.ops_of(self._view.connection, self._view.project_id, row.id)
+        for shown, op in zip(stored_ops(self._view, row), stored, strict=True):
+            if "payload" in shown:
+                kept.append(
+                    Op(op.ordinal, op.op_type, op.target_event_id, op.resulting_event_id, shown["payload"])
+                )
+            else:
+                named = {op.target_event_id, op.resulting_event_id} & self._redacted
+                self._report.expect(
+                    bool(named),
+                    "op",
+                    f"{row.changeset_id}/{op.ordinal}",
+                    "has no payload and no redaction record",
+                )
+                self._report.checked["redacted op"] += 1
+        return kept
 
     def _baseline(self, row: ChangesetRow, transaction: _Recomputed) -> Roots:
         puts: dict[bytes, Entry | None] = {}
@@ -297,6 +378,8 @@ class _Replay:
     def _check_reach(self, row: ChangesetRow, applied: Applied) -> None:
         for op in lethe_history.ops_of(self._view.connection, self._view.project_id, row.id):
             self._report.checked["op"] += 1
+            if {op.target_event_id, op.resulting_event_id} & self._redacted:
+                continue
             reach = applied.reach.get(op.ordinal, Reach("public", ""))
             same = (op.visibility, op.owner_principal) == (reach.visibility, reach.owner_principal)
             self._report.expect(
@@ -325,10 +408,7 @@ class _Replay:
             ("edge", self._seen_edges),
             ("node", self._seen_nodes),
         ):
-            rows = {
-                row
-                for row in lethe_states.rows_between(view.connection, view.project_id, table, least, beyond)
-            }
+            rows = set(lethe_states.rows_between(view.connection, view.project_id, table, least, beyond))
             for row in sorted(rows ^ seen):
                 self._report.fault(table, row, "belongs to no state" if row in rows else "is absent")
 

@@ -109,6 +109,8 @@ CREATE TABLE version (
     body BLOB
 ) STRICT;
 
+CREATE INDEX version_of_memory ON version (project_id, memory_id);
+
 CREATE TABLE edge (
     id INTEGER PRIMARY KEY,
     project_id TEXT NOT NULL,
@@ -185,6 +187,28 @@ CREATE TABLE conflict_proposal (
     PRIMARY KEY (project_id, proposal_id, conflict_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX conflict_proposal_by_conflict ON conflict_proposal (project_id, conflict_id);
+
+CREATE TABLE redaction (
+    project_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    redaction_id TEXT NOT NULL,
+    memory_ids TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    versions INTEGER NOT NULL,
+    ops INTEGER NOT NULL,
+    events INTEGER NOT NULL,
+    at TEXT NOT NULL,
+    redaction_digest TEXT NOT NULL,
+    PRIMARY KEY (project_id, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE redacted_memory (
+    project_id TEXT NOT NULL,
+    memory_id TEXT NOT NULL,
+    redaction_seq INTEGER NOT NULL,
+    PRIMARY KEY (project_id, memory_id)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE manifest (
     project_id TEXT NOT NULL,

@@ -1,0 +1,110 @@
+"""SQL of redaction: what is erased, and the record of it. Digests, structure, authorship and times stay."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+from memory_git.storage.connection import Connection
+
+_REDACTION = "project_id, seq, redaction_id, memory_ids, principal, reason, versions, ops, events, at, redaction_digest"
+KEPT_OPS = ("mark_duplicate", "add_relationship", "remove_relationship")
+"""Ops that carry ids alone: they stay, so that what they did to other memories can be recomputed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RedactionRow:
+    """One redaction: on whose order, why, of which memories (a JSON list), and how much it erased."""
+
+    project_id: str
+    seq: int
+    redaction_id: str
+    memory_ids: str
+    principal: str
+    reason: str
+    versions: int
+    ops: int
+    events: int
+    at: str
+    redaction_digest: str
+
+
+def epoch(connection: Connection, project_id: str) -> int:
+    """Gives the number of redactions of a project: a cache of records is good for one epoch."""
+    return int(
+        connection.value("SELECT coalesce(max(seq), 0) FROM redaction WHERE project_id = ?", (project_id,))
+    )
+
+
+def list_redactions(connection: Connection, project_id: str) -> list[RedactionRow]:
+    """Gives the redactions of a project, oldest first."""
+    rows = connection.rows(
+        f"SELECT {_REDACTION} FROM redaction WHERE project_id = ? ORDER BY seq", (project_id,)
+    )
+    return [RedactionRow(*row) for row in rows]
+
+
+def redaction_of(connection: Connection, project_id: str, memory_id: str) -> RedactionRow | None:
+    """Gives the redaction that erased a memory, or None."""
+    found = connection.row(
+        f"SELECT {_REDACTION} FROM redaction WHERE project_id = ? AND seq ="
+        " (SELECT redaction_seq FROM redacted_memory WHERE project_id = ? AND memory_id = ?)",
+        (project_id, project_id, memory_id),
+    )
+    return RedactionRow(*found) if found else None
+
+
+def redacted_memories(connection: Connection, project_id: str) -> set[str]:
+    """Gives the ids of the memories that were erased."""
+    rows = connection.rows("SELECT memory_id FROM redacted_memory WHERE project_id = ?", (project_id,))
+    return {memory_id for (memory_id,) in rows}
+
+
+def put_redaction(connection: Connection, row: RedactionRow, memory_ids: list[str]) -> None:
+    """Records a redaction."""
+    connection.execute("INSERT INTO redaction VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+    connection.execute_many(
+        "INSERT OR REPLACE INTO redacted_memory VALUES (?, ?, ?)",
+        [(row.project_id, memory_id, row.seq) for memory_id in memory_ids],
+    )
+
+
+def bodies_of(connection: Connection, project_id: str, memory_id: str) -> list[tuple[int, bytes]]:
+    """Gives (row, record) of every version of a memory that still has its text."""
+    return connection.rows(
+        "SELECT id, body FROM version WHERE project_id = ? AND memory_id = ? AND body IS NOT NULL",
+        (project_id, memory_id),
+    )
+
+
+def erase_versions(connection: Connection, project_id: str, memory_id: str, rows: list[int]) -> None:
+    """Erases the versions of a memory, its salt, and what the indexes hold of them."""
+    connection.execute(
+        "UPDATE version SET body = NULL WHERE project_id = ? AND memory_id = ?", (project_id, memory_id)
+    )
+    connection.execute(
+        "DELETE FROM memory_salt WHERE project_id = ? AND memory_id = ?", (project_id, memory_id)
+    )
+    connection.execute_many(
+        "DELETE FROM claim WHERE project_id = ? AND version_row = ?", [(project_id, row) for row in rows]
+    )
+    connection.execute_many("DELETE FROM version_words WHERE rowid = ?", [(row,) for row in rows])
+
+
+def erase_ops(connection: Connection, project_id: str, memory_id: str) -> int:
+    """Erases the payloads of the ops that name a memory and carry text; gives how many."""
+    connection.execute(
+        "UPDATE op SET payload = NULL, salt = NULL WHERE project_id = ? AND payload IS NOT NULL"
+        " AND (target_event_id = ? OR resulting_event_id = ?) AND op_type NOT IN (?, ?, ?)",
+        (project_id, memory_id, memory_id, *KEPT_OPS),
+    )
+    return connection.changes()
+
+
+def erase_events(connection: Connection, project_id: str, memory_id: str) -> int:
+    """Erases the text of the events that a memory came from or that speak of it; gives how many."""
+    connection.execute(
+        "UPDATE event SET content = NULL, salt = NULL WHERE project_id = ? AND content IS NOT NULL AND content <> ''"
+        " AND (event_id = ? OR memory_id = ?)",
+        (project_id, memory_id, memory_id),
+    )
+    return connection.changes()
