@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime
 
 _RFC3339 = re.compile(
-    r"\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):\d\d)", re.ASCII
+    r"\d{4}-\d\d-\d\d[Tt ]([01]\d|2[0-3]):\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]([01]\d|2[0-3]):[0-5]\d)", re.ASCII
 )
 
 
