@@ -18,6 +18,7 @@ from uuid_utils import uuid7
 
 from memory_git.charon.authority import attested_faults, authority_faults, stamped
 from memory_git.charon.caller import Caller
+from memory_git.charon.hidden import hidden_faults
 from memory_git.charon.house import House, Passage
 from memory_git.charon.refs import find_ref, head_of, require_changeset, shared_head, working_ref
 from memory_git.domain.changeset import invalid_changeset
@@ -99,6 +100,8 @@ def commit(
         parents = list(parent_ids) if parent_ids is not None else [expected]
         for parent in parents:
             require_changeset(house, passage, parent)
+        if hidden := hidden_faults(house, passage, parents, ops):
+            raise invalid_changeset(hidden)
         changeset, replayed = house.lethe.create_changeset(
             {
                 **work.stated(),

@@ -24,6 +24,7 @@ from memory_git.charon import (
     projects,
     proposals,
     reconcile,
+    redactions,
     reviews,
     rewrites,
     sign_in,
@@ -398,6 +399,14 @@ class Gate:
             message=message or "",
             idempotency_key=idempotency_key,
         )
+
+    def redact(self, caller: Caller, project: str | None, memory_id: str, reason: str) -> Json:
+        """Erases a memory for good, in every version; takes the scope `memory.redact`."""
+        return redactions.redact(self._house, caller, project, memory_id, reason)
+
+    def redactions(self, caller: Caller, project: str | None = None) -> list[Json]:
+        """Gives the redactions of a project, oldest first, to who may redact."""
+        return redactions.redactions(self._house, caller, project)
 
     # administration
 
