@@ -175,6 +175,7 @@ def _require_writable(house: House, passage: Passage, ref_name: str) -> bool:
             )
         )
         if owner == passage.principal_id:
+            passage.identity = house.identify(passage.caller)
             return True
     return house.forbid(verdict.reason)
 

@@ -25,6 +25,7 @@ from memory_git.domain.errors import Refused, Unavailable
 from memory_git.domain.times import format_time
 from memory_git.storage import charon_identity, charon_ledger
 from memory_git.storage.charon_ledger import LedgerRow
+from memory_git.storage.errors import ConstraintBroken
 from memory_git.storage.sqlite import Connection, Database
 
 T = TypeVar("T")
@@ -90,7 +91,10 @@ class Ledger:
         def write(connection: Connection) -> T:
             return work(connection, self._append(connection, call.chain, view))
 
-        return self.write(write)
+        try:
+            return self.write(write)
+        except ConstraintBroken as error:
+            raise Unavailable("audit_failed", "the ledger can't be written, so nothing is changed") from error
 
     def write(self, work: Callable[[Connection], T]) -> T:
         """Runs a work in one durable transaction, with the rows that wait before it."""
@@ -300,7 +304,7 @@ class Ledger:
             self._wake.clear()
             try:
                 self.flush()
-            except (Refused, OSError) as error:
+            except (Refused, ConstraintBroken, OSError) as error:
                 _log.error("the ledger trails: %s", error)
                 self._wake.set()
 
