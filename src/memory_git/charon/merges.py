@@ -92,19 +92,25 @@ def settle_attempts(house: House, project_id: str, proposal_id: str) -> None:
             settle(house, attempt)
 
 
-def settle(house: House, attempt: AttemptRow) -> str:
-    """Gives what became of an attempt: `landed`, `failed`, or `pending` while its authorization could still be used."""
+def became(house: House, attempt: AttemptRow) -> str:
+    """Tells what became of an attempt: `landed`, `failed`, or `pending` while its authorization could still be used."""
     advances = house.lethe.list_advances(attempt.project_id)
-    landed = any(item["nonce"] == attempt.nonce for item in advances)
-    row = require(house, attempt.project_id, attempt.proposal_id)
-    if landed:
-        _land(house, row, attempt, _call_of(house, attempt), None)
+    if any(item["nonce"] == attempt.nonce for item in advances):
         return "landed"
+    row = require(house, attempt.project_id, attempt.proposal_id)
     target = house.lethe.resolve_ref(attempt.project_id, row.target_ref)["head_changeset_id"]
-    if target == attempt.expected_head and house.time() < attempt.expires_at:
-        return "pending"
-    house.ledger.write(lambda connection: charon_proposals.settle_attempt(connection, attempt, "failed"))
-    return "failed"
+    return "pending" if target == attempt.expected_head and house.time() < attempt.expires_at else "failed"
+
+
+def settle(house: House, attempt: AttemptRow) -> str:
+    """Finishes an attempt that landed, ends one that failed, leaves a pending one; gives which."""
+    found = became(house, attempt)
+    if found == "landed":
+        row = require(house, attempt.project_id, attempt.proposal_id)
+        _land(house, row, attempt, _call_of(house, attempt), None)
+    elif found == "failed":
+        house.ledger.write(lambda connection: charon_proposals.settle_attempt(connection, attempt, "failed"))
+    return found
 
 
 def _merge(

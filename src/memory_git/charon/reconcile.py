@@ -2,7 +2,8 @@
 
 What is compared, in the order of the code; `repair` mends what can be mended:
 
-1. `attempt_open`       a signed merge of which nobody noted what became: the store's advances say (mended)
+1. `attempt_open`       a signed merge of which nobody noted what became: the store's advances say (mended); one whose
+                        authorization could still be used, for two minutes at most, is under way and no fault
 2. `advance_unknown`    the store moved a protected ref for a proposal that the gate does not know as merged
 3. `head_differs`       an accepted head's integrity digest is not the one in the keyed ledger
 4. `advance_lost`       the ledger knows an accepted head that the store has not
@@ -23,7 +24,7 @@ from memory_git.charon import keeping
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House
 from memory_git.charon.ledger import Call
-from memory_git.charon.merges import settle
+from memory_git.charon.merges import became, settle
 from memory_git.charon.proposals import as_of, close
 from memory_git.domain.errors import NotFound
 from memory_git.domain.ids import parse_ref
@@ -89,7 +90,8 @@ def _faults(house: House) -> Iterator[Json]:
         overdue = charon_proposals.overdue(connection, house.time())
         intents = charon_ledger.intents_without_outcome(connection)
     for attempt in attempts:
-        yield _fault("attempt_open", attempt.project_id, proposal_id=attempt.proposal_id)
+        if became(house, attempt) != "pending":
+            yield _fault("attempt_open", attempt.project_id, proposal_id=attempt.proposal_id)
     for project_id in house.lethe.list_projects():
         yield from _project_faults(house, project_id)
     for kind, rows in (("follow_up_open", unfinished), ("proposal_overdue", overdue)):

@@ -74,7 +74,7 @@ def rebase_ref(house: House, caller: Caller, project: str | None, ref_name: str,
                 parent=parent,
                 message=step["message"],
                 ops=step["ops"],
-                key=f"rebase:{step['source_changeset_id']}:{parent}",
+                key=f"rebase:{new_ref}:{step['source_changeset_id']}:{parent}",
             ),
         )
         passage.ids.update(ref_name=new_ref, changesets=made)
@@ -160,7 +160,7 @@ def _rebased(house: House, row: ProposalRow, target: str) -> ProposalRow:
                 parents=[parent],
                 ops=step["ops"],
                 message=step["message"],
-                key=f"rebase:{row.proposal_id}:{step['source_changeset_id']}:{parent}",
+                key=f"rebase:{ref_name}:{step['source_changeset_id']}:{parent}",
             )["changeset_id"]
         ),
     )

@@ -26,10 +26,10 @@ def settling_ops(
     """Gives the ops that settle a merge: those given, and for the other memories those of the recorded outcomes."""
     chosen = _checked(passage, unsettled, given or ())
     answered = {op["target_event_id"] for op in chosen}
-    for item in unsettled:
-        if item["memory_id"] not in answered:
-            chosen += _recorded(item, conflicts)
-    return chosen
+    recorded = [
+        op for item in unsettled if item["memory_id"] not in answered for op in _recorded(item, conflicts)
+    ]
+    return chosen + stamped(recorded, passage.principal_id, passage.identity.principal.kind)
 
 
 def _checked(passage: Passage, unsettled: Sequence[Json], given: Sequence[Any]) -> list[Json]:
