@@ -166,6 +166,8 @@ class Ledger:
         if self._thread.is_alive():
             self._thread.join()
         self.flush()
+        if self._side_file is not None:
+            self._side_file.close()
 
     def tail(self, project_id: str, limit: int) -> list[dict[str, Any]]:
         """Gives a chain's last rows, oldest first, those that waited included."""
