@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import count
+from time import process_time
 from typing import Any
 
 import pytest
@@ -292,8 +293,6 @@ def test_a_summary_is_cut_at_a_character_and_never_inside_one(text: str, most: i
 
 @pytest.mark.slow
 def test_a_diff_of_ten_thousand_changes_is_made_in_linear_time():
-    from time import process_time
-
     chain = [op("supersede_memory", f"m{n}", f"m{n + 1}", content=f"{n}") for n in range(5_000)]
     changes = states([Record("m0", "x")], *chain)
     changes += [change(None, Record(f"n{n}", "x")) for n in range(5_000)]
