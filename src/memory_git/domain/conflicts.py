@@ -204,7 +204,7 @@ def _contradiction(mine: Record, theirs: Record, left: Side, right: Side) -> Con
         conflict_type = "incompatible_fact"
     else:
         conflict_type = "protected_decision" if is_protected else "contradictory_decision"
-    about = mine.fact_key or mine.subject or "the same thing"
+    about = mine.fact_key or min(mine.subject or "", theirs.subject or "") or "the same thing"
     return Conflict(
         conflict_type,
         BLOCKING,
