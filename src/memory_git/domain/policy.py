@@ -93,6 +93,10 @@ class Grant:
         """Says whether the grant names all projects."""
         return self.project_id == "*"
 
+    def names(self, project_id: str) -> bool:
+        """Decides whether this is an exact grant on a project; a wildcard is none, whatever project is asked for."""
+        return self.project_id == project_id and not self.is_wildcard
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -112,7 +116,7 @@ def may(standing: Standing, scope: str, project_id: str) -> Verdict:
     if scope not in standing.scopes:
         return Denied(f"the token lacks the scope {scope}")
     for grant in standing.grants:
-        if grant.project_id == project_id and scope in grant.scopes:
+        if grant.names(project_id) and scope in grant.scopes:
             return Allowed(f"exact grant on {project_id}")
     for grant in standing.grants:
         if grant.is_wildcard and scope in grant.scopes & READ_SCOPES:
@@ -122,14 +126,14 @@ def may(standing: Standing, scope: str, project_id: str) -> Verdict:
 
 def knows_project(standing: Standing, project_id: str) -> bool:
     """Decides whether a caller may learn that a project exists: it holds any grant that covers it."""
-    return any(grant.is_wildcard or grant.project_id == project_id for grant in standing.grants)
+    return any(grant.is_wildcard or grant.names(project_id) for grant in standing.grants)
 
 
 def audience(standing: Standing, project_id: str) -> Audience:
     """Gives what a caller may read in a project (rules 1 and 2)."""
     opened = {"public"}
     for grant in standing.grants:
-        if grant.project_id == project_id and grant.scopes & READ_SCOPES:
+        if grant.names(project_id) and grant.scopes & READ_SCOPES:
             opened |= {"internal", "shared"}
         elif grant.is_wildcard and grant.scopes & READ_SCOPES:
             opened |= {"shared"}
@@ -163,12 +167,14 @@ def may_read_ref(standing: Standing, project_id: str, ref_name: str) -> Verdict:
     if isinstance(written, Allowed):
         return written
     for grant in standing.grants:
-        if grant.project_id == project_id and any(fnmatchcase(ref_name, pattern) for pattern in grant.refs):
+        if grant.names(project_id) and any(fnmatchcase(ref_name, pattern) for pattern in grant.refs):
             return Allowed("a grant names the ref")
     return Denied("the ref is another's")
 
 
-def may_judge(judge: str, authors: Collection[str], *, lone_person_may_merge: bool, judge_kind: str) -> Verdict:
+def may_judge(
+    judge: str, authors: Collection[str], *, lone_person_may_merge: bool, judge_kind: str
+) -> Verdict:
     """Decides whether a principal may review or merge work by these authors (rule 6)."""
     if judge not in authors:
         return Allowed("wrote none of it")
