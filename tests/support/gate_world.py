@@ -23,8 +23,9 @@ PEOPLE = (
 class GateWorld:
     """`ann` administers; `bob` and `cy` review; the agents `one` and `two` propose. `later` moves the gate's clock."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **settings: Any) -> None:
         self.folder = folder
+        self.settings = GateSettings(data_dir=folder, **settings)
         self.offset = timedelta()
         self.gate = self._open()
         operator = self.gate.local_operator()
@@ -36,7 +37,7 @@ class GateWorld:
         self.tokens = {name: self.gate.mint_obol(operator, name)["token"] for name, _, _ in PEOPLE}
 
     def _open(self) -> Gate:
-        return Gate.open(GateSettings(data_dir=self.folder), self.now)
+        return Gate.open(self.settings, self.now)
 
     def now(self) -> datetime:
         return datetime.now(UTC) + self.offset

@@ -96,7 +96,9 @@ def commit(
         passage.ids["ref_name"] = ref_name
         _require_writable(house, passage, ref_name)
         ops = _own_ops(passage, work)
-        expected = _expected_head(house, passage, ref_name, expected_head, read_head=read_head, key=key)
+        expected = _expected_head(
+            house, passage, ref_name, expected_head, read_head=read_head, key=idempotency_key
+        )
         parents = list(parent_ids) if parent_ids is not None else [expected]
         for parent in parents:
             require_changeset(house, passage, parent)
@@ -194,7 +196,7 @@ def _own_ops(passage: Passage, work: Work) -> list[Any]:
 
 
 def _expected_head(
-    house: House, passage: Passage, ref_name: str, stated: str | None, *, read_head: bool, key: str
+    house: House, passage: Passage, ref_name: str, stated: str | None, *, read_head: bool, key: str | None
 ) -> str:
     """Gives the head that the commit builds on (rules 3 and 4), making the ref where it is absent."""
     found = find_ref(house, passage.project_id, ref_name)
@@ -224,7 +226,9 @@ def _make_absent(house: House, passage: Passage, ref_name: str, base: str) -> No
             raise
 
 
-def _kept(house: House, passage: Passage, ref_name: str, key: str) -> str | None:
+def _kept(house: House, passage: Passage, ref_name: str, key: str | None) -> str | None:
+    if key is None:
+        return None
     with house.database.read() as connection:
         found = charon_proposals.answer_of(
             connection, passage.project_id, passage.principal_id, "commit", key
@@ -235,7 +239,9 @@ def _kept(house: House, passage: Passage, ref_name: str, key: str) -> str | None
     return str(answer["expected_head"]) if answer["ref_name"] == ref_name else None
 
 
-def _kept_head(house: House, passage: Passage, ref_name: str, key: str, head: str) -> str:
+def _kept_head(house: House, passage: Passage, ref_name: str, key: str | None, head: str) -> str:
+    if key is None:
+        return head
     answer = json.dumps({"ref_name": ref_name, "expected_head": head})
     _, kept = house.ledger.write(
         lambda connection: charon_proposals.keep_answer(

@@ -56,7 +56,9 @@ def judge(house: House, row: ProposalRow) -> Judgement:
 def judge_plan(house: House, row: ProposalRow, plan: Json) -> Judgement:
     """Judges a proposal by the plan that the store made of it."""
     policy = policy_of(house, row.project_id)
-    stored = house.lethe.list_conflicts(row.project_id, proposal_id=row.proposal_id, limit=MAX_CONFLICTS)
+    resolved = house.lethe.list_conflicts(
+        row.project_id, status="resolved", proposal_id=row.proposal_id, limit=MAX_CONFLICTS
+    )
     judged = judged_view(
         project_id=row.project_id,
         target_ref=row.target_ref,
@@ -67,7 +69,7 @@ def judge_plan(house: House, row: ProposalRow, plan: Json) -> Judgement:
         policy=policy,
         diff=plan["diff"],
     )
-    conflicts = with_resolutions(plan["conflicts"], stored)
+    conflicts = with_resolutions(plan["conflicts"], resolved)
     return Judgement(judged, judged_digest(judged), plan["target_head"], plan, conflicts, policy)
 
 

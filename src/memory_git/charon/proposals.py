@@ -23,6 +23,7 @@ from memory_git.charon.house import House, Passage
 from memory_git.charon.judging import (
     as_reviews,
     judge,
+    judge_plan,
     keep_conflicts,
     missing,
     reviews_of,
@@ -83,10 +84,9 @@ def propose_in(house: House, passage: Passage, asked: Asked, idempotency_key: st
     passage.ids["proposal_id"] = proposal_id
     with house.database.read() as connection:
         row = charon_proposals.get(connection, passage.project_id, proposal_id)
-    replayed = row is not None
-    if row is None:
-        row = _open(house, passage, _pinned(house, passage, asked, proposal_id))
-    return {**detail(house, row, passage.audience), "replayed": replayed}
+    opened = row is None and _open(house, passage, _pinned(house, passage, asked, proposal_id))
+    row = require(house, passage.project_id, proposal_id)
+    return {**detail(house, row, passage.audience), "replayed": not opened}
 
 
 def proposals(
@@ -312,25 +312,29 @@ def _source(house: House, passage: Passage, asked: Asked) -> tuple[str, str]:
     return ref["ref_name"], changeset["changeset_id"]
 
 
-def _open(house: House, passage: Passage, row: ProposalRow) -> ProposalRow:
-    """Stores a pinned proposal: kept, picked where ops are selected, judged, its conflicts bound to it."""
+def _open(house: House, passage: Passage, row: ProposalRow) -> bool:
+    """Stores a pinned proposal: kept, picked where ops are selected, judged, its conflicts bound to it.
+
+    False when a call with the same idempotency key was quicker.
+    """
     if row.selected_ops is not None:
         row = _picked(house, passage, row)
     target = row.target_head_at_creation
     plan = house.lethe.plan_merge(row.project_id, target, work_of(row))
     _require_mergeable(house, row, plan)
     keeping.keep(house, row.project_id, row.kept_ref, row.head_changeset_id)
-    judgement = keep_conflicts(house, row, judge(house, row))
+    judgement = keep_conflicts(house, row, judge_plan(house, row, plan))
     row = replace(row, judged_digest=judgement.digest)
 
-    def store(connection: Connection) -> None:
-        charon_proposals.add(connection, row)
+    def store(connection: Connection) -> bool:
         house.ledger.settle_in(connection, passage.call, passage.intent_seq, "done", passage.ids)
+        return charon_proposals.add(connection, row)
 
-    house.ledger.write(store)
+    opened = house.ledger.write(store)
     passage.settled = True
-    announce(house, row, "proposal_opened")
-    return row
+    if opened:
+        announce(house, row, "proposal_opened")
+    return opened
 
 
 def _picked(house: House, passage: Passage, row: ProposalRow) -> ProposalRow:

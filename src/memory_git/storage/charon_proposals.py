@@ -1,4 +1,3 @@
-# ruff: noqa: S608 (only this module's own column lists are put into its SQL)
 """Proposals, their reviews and merge attempts in charon.db (6-charon, proposals)."""
 
 from __future__ import annotations
@@ -83,14 +82,17 @@ _CHANGEABLE = frozenset(item.name for item in fields(ProposalRow)) - {
 }
 
 
-def add(connection: Connection, row: ProposalRow) -> None:
-    """Stores a proposal, findable by its id alone."""
+def add(connection: Connection, row: ProposalRow) -> bool:
+    """Stores a proposal, findable by its id alone; False when there is one of that id."""
     values = [_stored(value) for value in (getattr(row, item.name) for item in fields(row))]
     marks = ", ".join("?" * len(values))
-    connection.execute(f"INSERT INTO proposal ({_PROPOSAL}) VALUES ({marks})", values)
+    connection.execute(f"INSERT INTO proposal ({_PROPOSAL}) VALUES ({marks}) ON CONFLICT DO NOTHING", values)
+    added = connection.changes() == 1
     connection.execute(
-        "INSERT INTO object_project (id, project_id) VALUES (?, ?)", (row.proposal_id, row.project_id)
+        "INSERT INTO object_project (id, project_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        (row.proposal_id, row.project_id),
     )
+    return added
 
 
 def project_of(connection: Connection, proposal_id: str) -> str | None:
