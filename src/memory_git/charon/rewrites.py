@@ -108,7 +108,7 @@ def propose_revert(
         ops = [op for step in plan["steps"] for op in step["ops"]]
         _require_planned(plan, target)
         if not ops:
-            raise Clash("nothing_to_revert", "what it changed is not there any more", current_head=target)
+            raise Clash("already_reverted", "what it changed is not there any more", current_head=target)
         ref_name = f"refs/topics/revert-{changeset_id}-{target[-12:]}-{passage.principal_id[:48]}"
         _make_own_ref(house, passage, ref_name, target)
         head = commit_planned(
