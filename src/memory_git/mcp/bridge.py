@@ -10,12 +10,11 @@ from urllib.parse import quote
 
 import mcp_types as types
 from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
-from mcp.shared._httpx_utils import create_mcp_http_client
 
 from memory_git import __version__
+from memory_git.mcp.remote import connected
 from memory_git.mcp.server import INSTRUCTIONS, NAME
 
 Request = Any
@@ -25,8 +24,7 @@ async def serve_bridge(url: str, token: str, toolsets: str) -> None:
     """Serves on stdio until the client leaves."""
     address = f"{url.rstrip('/')}/mcp?toolsets={quote(toolsets, safe=',')}"
     async with (
-        create_mcp_http_client(headers={"Authorization": f"Bearer {token}"}) as http,
-        Client(streamable_http_client(address, http_client=http), cache=None) as remote,
+        connected(address, token) as remote,
         stdio_server() as (read, write),
     ):
         server = bridge(remote)

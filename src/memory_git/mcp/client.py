@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, TextIO
 
 from anyio.from_thread import start_blocking_portal
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
 
 from memory_git.mcp.errors import REFUSAL
+from memory_git.mcp.remote import TIMEOUT_S, connected
 from memory_git.mcp.schemas import Json
-
-TIMEOUT_S = 60.0
 
 
 class ToolRefused(Exception):
@@ -61,8 +58,8 @@ class AgentClient:
 
     @classmethod
     def http(cls, url: str, token: str | None, *, mode: str = "auto") -> AgentClient:
-        """Connects to the address of an MCP endpoint (…/mcp) with a bearer."""
-        return cls(_over_http(url, token, mode))
+        """Connects to the address of an MCP endpoint (`.../mcp?toolsets=all`) with a bearer; raises as `remote.connected` does."""
+        return cls(connected(url, token, mode))
 
     def __enter__(self) -> AgentClient:
         """Gives the client itself."""
@@ -119,15 +116,6 @@ class AgentClient:
     def prompts(self) -> list[str]:
         """Gives the names of the prompts."""
         return [item.name for item in self._portal.call(partial(self._client.list_prompts)).prompts]
-
-
-@asynccontextmanager
-async def _over_http(url: str, token: str | None, mode: str) -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {token}"} if token else None
-    async with create_mcp_http_client(headers=headers) as http:
-        transport = streamable_http_client(url, http_client=http)
-        async with Client(transport, mode=mode, read_timeout_seconds=TIMEOUT_S, cache=None) as client:
-            yield client
 
 
 def _refusal(result: CallToolResult) -> ToolRefused:

@@ -44,7 +44,17 @@ def serve_stdio_client(url: str, token: str | None, *, toolsets: str = "default"
     async def serve() -> None:
         await serve_bridge(url, bearer, toolsets)
 
-    anyio.run(_until_told, serve, lambda: None)
+    try:
+        anyio.run(_until_told, serve, lambda: None)
+    except BaseExceptionGroup as group:
+        raise _first(group) from None
+
+
+def _first(error: BaseException) -> BaseException:
+    """Gives the error that a group of tasks ended with."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 def _require(token: str | None) -> str:
