@@ -28,7 +28,7 @@ class GateWorld:
         self.settings = GateSettings(data_dir=folder, **settings)
         self.offset = timedelta()
         self.gate = self._open()
-        operator = self.gate.local_operator()
+        operator = self.gate.as_operator()
         for name, kind, profile in PEOPLE:
             self.gate.add_principal(operator, name, kind, profile=profile)
         self.gate.init_project(self.gate.as_principal("ann"), PROJECT)
@@ -54,7 +54,7 @@ class GateWorld:
 
     @property
     def operator(self) -> Caller:
-        return self.gate.local_operator()
+        return self.gate.as_operator()
 
     @property
     def lethe(self) -> Any:

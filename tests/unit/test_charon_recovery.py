@@ -35,7 +35,7 @@ def test_a_restored_gate_shows_the_same_and_goes_on_after_a_clean_reconcile(
     caller = gate.authenticate(world.tokens["one"], "http")
     assert gate.reproduce(caller, pinned["manifest_id"]) == before
     assert gate.status(caller, PROJECT)["recovery_readonly"] is True
-    report = gate.reconcile(gate.local_operator())
+    report = gate.reconcile(gate.as_operator())
     assert report["ok"] and report["recovery_lifted"]
     gate.close()
     gate = Gate.open(GateSettings(data_dir=tmp_path / "new"))
@@ -43,7 +43,7 @@ def test_a_restored_gate_shows_the_same_and_goes_on_after_a_clean_reconcile(
     gate.commit(
         gate.authenticate(world.tokens["one"], "http"), PROJECT, message="w", ops=[op], read_head=True
     )
-    assert gate.ledger_verify(gate.local_operator())["ok"]
+    assert gate.ledger_verify(gate.as_operator())["ok"]
     gate.close()
 
 
@@ -130,7 +130,7 @@ def test_a_backup_is_consistent_while_agents_commit_and_merge(world: GateWorld, 
     for place in range(3):
         restore(tmp_path / f"out{place}", tmp_path / f"new{place}")
         gate = Gate.open(GateSettings(data_dir=tmp_path / f"new{place}"))
-        report = gate.reconcile(gate.local_operator())
+        report = gate.reconcile(gate.as_operator())
         assert report["ok"], report
         gate.close()
 
@@ -181,7 +181,7 @@ def test_a_store_older_than_the_gate_is_found_and_stays_read_only(world: GateWor
     (tmp_path / "new" / "lethe.db").write_bytes((tmp_path / "old" / "lethe.db").read_bytes())
     restore(tmp_path / "new", tmp_path / "mixed")
     gate = Gate.open(GateSettings(data_dir=tmp_path / "mixed"))
-    report = gate.reconcile(gate.local_operator())
+    report = gate.reconcile(gate.as_operator())
     assert {fault["kind"] for fault in report["faults"]} >= {"advance_lost"}
     assert not report["recovery_lifted"]
     gate.close()

@@ -33,8 +33,13 @@ class Gate(MemoryVerbs, ProposalVerbs, AdministrationVerbs):
         self._settings = settings
 
     @classmethod
-    def open(cls, settings: GateSettings, now: Callable[[], datetime] = utc_now) -> Gate:
-        """Opens or creates what the settings name; refuses damaged, newer or insufficiently durable storage."""
+    def open(cls, settings: GateSettings | Path, now: Callable[[], datetime] = utc_now) -> Gate:
+        """Opens or creates what the settings name; a path alone is a data directory with everything in it.
+
+        Damaged, newer or insufficiently durable storage is refused.
+        """
+        if isinstance(settings, Path):
+            settings = GateSettings(settings)
         return cls(open_house(settings, now), settings)
 
     def close(self) -> None:
@@ -58,7 +63,7 @@ class Gate(MemoryVerbs, ProposalVerbs, AdministrationVerbs):
         identity = self._house.standings.of(principal_id, None)
         return obols.caller_of(identity, surface, local_operator=True)
 
-    def local_operator(self, surface: str = "cli") -> Caller:
+    def as_operator(self, surface: str = "cli") -> Caller:
         """Gives the owner of the data directory in nobody's name: administration alone."""
         return obols.caller_of(self._house.standings.of(LOCAL_OPERATOR, None), surface, local_operator=True)
 
