@@ -128,6 +128,7 @@ RESTORED: dict[str, tuple[list[Record], list[dict[str, Any]]]] = {
     "revival with other content": ([TOMBSTONE], [op("correct_memory", "a", content="x", revive=True)]),
     "attach_evidence": ([A], [op("attach_evidence", "a", note="new", source="log")]),
     "attach_verification": ([A], [op("attach_verification", "a", status="passed")]),
+    "attach_verification in the words of evidence": ([A], [op("attach_verification", "a", note="old")]),
     "detach": ([A], [op("detach", "a", attachment_digest=OLD_NOTE)]),
     "many at once": (
         [A, B],

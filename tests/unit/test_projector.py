@@ -315,6 +315,16 @@ REFUSED: dict[str, tuple[list[Record], dict[str, Any], str]] = {
         op("add_memory", None, "a", content="  tabs "),
         "payload.content",
     ),
+    "supersede into a retracted value": (
+        [RETRACTED, B],
+        op("supersede_memory", "b", "a", content="tabs"),
+        "payload.content",
+    ),
+    "correct into a retracted value": (
+        [RETRACTED, Record("b", "tabs")],
+        op("correct_memory", "b", "a", title="x"),
+        "resulting_event_id",
+    ),
     "correct nothing": ([], op("correct_memory", "a", title="x"), "target_event_id"),
     "correct into an active memory": (
         [A, B],

@@ -58,13 +58,21 @@ def take_effect(draft: Draft, op: Op) -> None:
 
 def _add(draft: Draft, op: Op) -> None:
     memory_id, content = _given(op.resulting_event_id), op.payload["content"]
-    before = draft.refuse_taken(memory_id)
-    draft.refuse_event_of_other_content(memory_id, content, "payload.content")
-    if before is not None and before.is_retracted and not op.payload.get("revive"):
-        _refuse_retired_value(before, content)
+    before = _former(draft, op, memory_id, content)
     added = _assigned(Record(memory_id, ""), op.payload)
     owner = draft.owner_of_successor(op, before, None)
     draft.put_new(op, replace(added, owner_principal=owner, source_trust=op.payload.get("source_trust")))
+
+
+def _former(draft: Draft, op: Op, memory_id: str, content: str) -> Record | None:
+    """Gives the retired record under the id that an op gives to a new memory; refuses an id that this memory can't have."""
+    field = "payload.content" if "content" in op.payload else "resulting_event_id"
+    before = draft.refuse_taken(memory_id)
+    draft.refuse_event_of_other_content(memory_id, content, field)
+    is_tombstone = before is not None and before.is_retracted and not op.payload.get("revive")
+    if before is not None and is_tombstone and text.normalize(before.content) == text.normalize(content):
+        raise OpRefused(field, "this value was retracted: `revive` brings it back")
+    return before
 
 
 def _correct(draft: Draft, op: Op) -> None:
@@ -77,8 +85,7 @@ def _correct(draft: Draft, op: Op) -> None:
         _correct_in_place(draft, op, target, corrected)
         return
     draft.refuse_second_heir(target, None)
-    before = draft.refuse_taken(op.resulting_event_id)
-    draft.refuse_event_of_other_content(op.resulting_event_id, corrected.content, "resulting_event_id")
+    before = _former(draft, op, op.resulting_event_id, corrected.content)
     successor = replace(
         corrected,
         memory_id=op.resulting_event_id,
@@ -121,8 +128,7 @@ def _supersede(draft: Draft, op: Op) -> None:
 
 def _supersede_by_new(draft: Draft, op: Op, target: Record, memory_id: str) -> None:
     draft.refuse_second_heir(target, None)
-    before = draft.refuse_taken(memory_id)
-    draft.refuse_event_of_other_content(memory_id, op.payload["content"], "payload.content")
+    before = _former(draft, op, memory_id, op.payload["content"])
     inherited = {name: getattr(target, name) for name in _INHERITED}
     successor = replace(
         _assigned(Record(memory_id, "", **inherited), op.payload),
@@ -270,11 +276,6 @@ def _check_trust_claim(op: Op, target: Record) -> None:
     known = "user_approved" if target.is_user_approved else target.source_trust
     if claim is not None and claim != known:
         raise OpRefused("payload.target_trust", "disagrees with what the store knows of the target")
-
-
-def _refuse_retired_value(retracted: Record, content: str) -> None:
-    if text.normalize(retracted.content) == text.normalize(content):
-        raise OpRefused("payload.content", "this value was retracted: `revive` brings it back")
 
 
 def _reactivated(record: Record) -> Record:

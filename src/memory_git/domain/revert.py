@@ -141,14 +141,16 @@ def _correction(current: Record, target: Record) -> list[WireOp]:
 
 
 def _attachment_ops(current: Record, target: Record, reason: str, salts: Salts) -> list[WireOp]:
+    """Gives the ops for attachments; a digest takes away evidence and verification of the same words at once."""
+    taken = [item for item in current.evidence if item not in target.evidence]
+    taken += [item for item in current.verification if item not in (*target.verification, *taken)]
     ops: list[WireOp] = []
+    for item in taken:
+        digest = attachment_digest(salts(current.memory_id), item)
+        ops.append(_op("detach", current.memory_id, {"attachment_digest": digest, "reason": reason}))
     for name, op_type in (("evidence", "attach_evidence"), ("verification", "attach_verification")):
         have: tuple[Attachment, ...] = getattr(current, name)
-        want: tuple[Attachment, ...] = getattr(target, name)
-        for item in have:
-            if item not in want:
-                digest = attachment_digest(salts(current.memory_id), item)
-                payload = {"attachment_digest": digest, "reason": reason}
-                ops.append(_op("detach", current.memory_id, payload))
-        ops += [_op(op_type, current.memory_id, item) for item in want if item not in have]
+        for item in getattr(target, name):
+            if item not in have or item in taken:
+                ops.append(_op(op_type, current.memory_id, item))
     return ops
