@@ -264,6 +264,16 @@ class LetheClient:
         body = {"verdict": verdict, "note": note}
         return self._road.post(f"/api/assemblies/{_segment(assembly_id)}/feedback", body)
 
+    # redaction
+    def redact(self, project_id: str, memory_id: str, *, principal: str, reason: str) -> Json:
+        """Erases a memory and its lineage for good."""
+        body = {"memory_id": memory_id, "principal": principal, "reason": reason}
+        return content_of(self._road.send("POST", _at(project_id, "redact"), body=body, timeout=UNBOUNDED), dict)
+
+    def list_redactions(self, project_id: str) -> list[Json]:
+        """Gives the redactions of a project."""
+        return part(self._road.get(_at(project_id, "redactions")), "redactions", list)
+
     # the store itself
     def list_advances(self, project_id: str) -> list[Json]:
         """Gives the protected advances."""

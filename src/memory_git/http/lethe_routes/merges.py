@@ -1,4 +1,4 @@
-"""Plans and conflicts (4-history, 5-lethe); a plan writes nothing."""
+"""Plans, conflicts and redactions (4-history, 5-lethe, 10-operations); a plan writes nothing."""
 
 from __future__ import annotations
 
@@ -89,3 +89,15 @@ def resolve_conflict(lethe: Store, project: str, conflict_id: str, body: bodies.
         principal=body.principal,
     )
     return JsonAnswer({"resolved": resolved})
+
+
+@routes.post("/{project}/redact", responses=answers(shapes.Object, 409, 413))
+def redact(lethe: Store, project: str, body: bodies.RedactRequest) -> JsonAnswer:
+    """Erases a memory and its lineage through every version, for good."""
+    return JsonAnswer(lethe.redact(project, body.memory_id, principal=body.principal, reason=body.reason))
+
+
+@routes.get("/{project}/redactions", responses=answers(shapes.Object))
+def list_redactions(lethe: Store, project: str) -> JsonAnswer:
+    """Gives the redactions of a project, oldest first."""
+    return JsonAnswer({"redactions": lethe.list_redactions(project)})

@@ -105,6 +105,14 @@ class PersistRequest(Body):
     conflicts: list[Object]
 
 
+class RedactRequest(Body):
+    """A memory to erase, on whose order, and why."""
+
+    memory_id: str
+    principal: str
+    reason: str
+
+
 class RetireRequest(Body):
     """A proposal whose open conflicts end."""
 
