@@ -268,7 +268,9 @@ class LetheClient:
     def redact(self, project_id: str, memory_id: str, *, principal: str, reason: str) -> Json:
         """Erases a memory and its lineage for good."""
         body = {"memory_id": memory_id, "principal": principal, "reason": reason}
-        return content_of(self._road.send("POST", _at(project_id, "redact"), body=body, timeout=UNBOUNDED), dict)
+        return content_of(
+            self._road.send("POST", _at(project_id, "redact"), body=body, timeout=UNBOUNDED), dict
+        )
 
     def list_redactions(self, project_id: str) -> list[Json]:
         """Gives the redactions of a project."""

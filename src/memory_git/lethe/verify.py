@@ -537,6 +537,8 @@ def _check_moves_are_authorized(view: View, ref_name: str, report: _Report) -> N
 
 
 def _check_conflicts(view: View, report: _Report) -> None:
+    for bound_id in lethe_conflicts.bound_to_nothing(view.connection, view.project_id):
+        report.fault("conflict", bound_id, "is bound to a proposal and absent")
     for row in lethe_conflicts.list_conflicts(view.connection, view.project_id, None, None):
         with report.each("conflict", row.conflict_id):
             body = decode(row.body)

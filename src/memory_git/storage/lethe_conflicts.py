@@ -105,6 +105,16 @@ def unbind(connection: Connection, project_id: str, proposal_id: str, conflict_i
     )
 
 
+def bound_to_nothing(connection: Connection, project_id: str) -> list[str]:
+    """Gives the ids that proposals meet and that no conflict has."""
+    rows = connection.rows(
+        "SELECT DISTINCT conflict_id FROM conflict_proposal WHERE project_id = ? AND conflict_id NOT IN"
+        " (SELECT conflict_id FROM conflict WHERE project_id = ?) ORDER BY conflict_id",
+        (project_id, project_id),
+    )
+    return [name for (name,) in rows]
+
+
 def proposals_of(connection: Connection, project_id: str, conflict_id: str) -> list[str]:
     """Gives the proposals that meet a conflict, sorted."""
     rows = connection.rows(
