@@ -335,3 +335,38 @@ def test_a_redaction_takes_its_own_scope(world: GateWorld) -> None:
         done["redaction_id"]
     ]
     assert "text" not in answer(lambda: world.gate.memory_history(world.caller("bob"), PROJECT, "m/1"))
+
+
+def test_an_unaccepted_proposal_is_as_closed_as_its_branch(world: GateWorld) -> None:
+    world.add("one", "m/1", "We deploy on Fridays", kind="decision", scope="ops", fact_key="day")
+    world.accept("one")
+    before = [answer(call) for call in _proposal_outputs(world)]
+    ref = world.sync("one")["ref_name"]
+    words = f"We never deploy on Fridays {SECRET}"
+    world.commit(
+        "one", [add(memory_id="m/2", content=words, kind="decision", scope="ops", fact_key="day")], ref=ref
+    )
+    proposal_id = world.propose("one", source_ref=ref, title=SECRET)["proposal_id"]
+    assert [answer(call) for call in _proposal_outputs(world)] == before
+    with pytest.raises(NotFound):
+        world.gate.proposal(world.caller("two"), proposal_id)
+    for name in ("one", "bob"):
+        assert world.gate.proposal(world.caller(name), proposal_id)["title"] == SECRET
+        assert world.gate.status(world.caller(name), PROJECT)["open_proposals"] == 1
+    start = f"{world.gate.feed.position.partition('-')[0]}-0"
+    events = [item for item in world.gate.feed.after(start) if item.facts.get("proposal_id") == proposal_id]
+    assert {item.event_type for item in events} >= {"proposal_opened"}
+    assert all(world.gate.may_see(world.caller("bob"), item) for item in events)
+    assert not any(world.gate.may_see(world.caller("two"), item) for item in events)
+
+
+def _proposal_outputs(world: GateWorld) -> list[Callable[[], Any]]:
+    gate, two = world.gate, world.caller("two")
+    return [
+        lambda: gate.status(two, PROJECT),
+        lambda: gate.proposals(two, PROJECT, status="open"),
+        lambda: gate.proposals(two, PROJECT),
+        lambda: gate.conflicts(two, PROJECT),
+        lambda: gate.list_refs(two, PROJECT),
+        lambda: gate.search(two, PROJECT, "plantedsecret"),
+    ]

@@ -313,6 +313,9 @@ def test_a_review_of_what_has_changed_meanwhile_is_refused_with_the_present_dige
 def test_only_its_originator_cancels_a_proposal(world: GateWorld) -> None:
     world.add("one", "m/1", "text")
     proposal_id = world.propose("one")["proposal_id"]
+    with pytest.raises(NotFound):
+        world.gate.cancel(world.caller("two"), proposal_id)
+    world.gate.grant(world.operator, "two", PROJECT, refs=["refs/agents/one/*"])
     with pytest.raises(NotAllowed, match="originator"):
         world.gate.cancel(world.caller("two"), proposal_id)
     assert world.gate.cancel(world.caller("one"), proposal_id)["status"] == "canceled"

@@ -7,11 +7,12 @@ from typing import Any
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House, Passage
 from memory_git.charon.refs import find_ref, head_of, place, require_changeset, visible_refs, working_ref
+from memory_git.charon.seeing import seen_conflicts, seen_proposals
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.ids import SHARED_MAIN
 from memory_git.domain.policy import knows_project
+from memory_git.domain.proposals import OPEN_STATUSES
 from memory_git.lethe.protocol import Json
-from memory_git.storage import charon_proposals
 
 MAX_PAGE = 200
 MAX_COUNTED = 1000
@@ -35,8 +36,10 @@ def status(house: House, caller: Caller, project: str | None) -> Json:
         working = working_ref(passage) if passage.identity.actors else None
         own = find_ref(house, project_id, working) if working else None
         head = own["head_changeset_id"] if own else None
-        with house.database.read() as connection:
-            open_proposals = charon_proposals.count_open(connection, project_id, house.time())
+        now = house.time()
+        open_proposals = sum(
+            row.expires_at > now for row in seen_proposals(house, passage, tuple(sorted(OPEN_STATUSES)))
+        )
         active = lethe.memories(project_id, shared, limit=1, status="active", audience=passage.audience)
         return {
             "project": project_id,
@@ -47,7 +50,7 @@ def status(house: House, caller: Caller, project: str | None) -> Json:
             "ahead": _beyond(house, project_id, head, shared) if head else 0,
             "behind": _beyond(house, project_id, shared, head) if head else 0,
             "open_proposals": open_proposals,
-            "open_conflicts": len(lethe.list_conflicts(project_id, status="open", audience=passage.audience)),
+            "open_conflicts": len(seen_conflicts(house, passage, "open")),
             "total_active": active["total"],
             "recovery_readonly": house.recovery_readonly,
         }

@@ -108,6 +108,11 @@ class House:
         with self._noted(passage) if reads else self._intended(passage):
             yield passage
 
+    def reader(self, caller: Caller, identity: Identity, project_id: str) -> Passage:
+        """Gives a passage for a decision about what may be shown, where the policy was asked already and no row is due."""
+        call = Call("", caller.principal_id, caller.obol_id, caller.surface, "live", project_id, "")
+        return Passage(caller, identity, call, project_id, audience(identity.standing, project_id))
+
     def deny(self, call: Call, reason: str, *, known: bool) -> NoReturn:
         """Notes a denial and raises it: NotAllowed where the caller may know of the project, else NotFound."""
         self.ledger.deny(call, reason)

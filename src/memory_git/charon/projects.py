@@ -5,13 +5,14 @@ from __future__ import annotations
 from memory_git.charon.caller import LOCAL_OPERATOR, Caller
 from memory_git.charon.house import House, Passage
 from memory_git.charon.refs import may_read
+from memory_git.charon.seeing import sees, sees_all
 from memory_git.charon.standings import scopes_of
 from memory_git.domain.errors import Refused
 from memory_git.domain.ids import check_project_id
-from memory_git.domain.policy import Denied, knows_project, may
+from memory_git.domain.policy import Denied, may
 from memory_git.lethe.feed import FeedEvent
 from memory_git.lethe.protocol import Json
-from memory_git.storage import charon_identity
+from memory_git.storage import charon_identity, charon_proposals
 from memory_git.storage.charon_identity import GrantRow
 from memory_git.storage.charon_schema import CHARON_SCHEMA
 
@@ -46,11 +47,13 @@ def may_see(house: House, caller: Caller, event: FeedEvent) -> bool:
         return False
     if isinstance(may(identity.standing, "memory.read", event.project_id), Denied):
         return False
-    ref_name = event.facts.get("ref_name")
-    if not isinstance(ref_name, str):
-        return knows_project(identity.standing, event.project_id)
-    with house.reads(caller, "live", event.project_id, "memory.read") as passage:
-        return may_read(house, passage, ref_name)
+    ref_name, proposal_id = event.facts.get("ref_name"), event.facts.get("proposal_id")
+    passage = house.reader(caller, identity, event.project_id)
+    if isinstance(proposal_id, str):
+        with house.database.read() as connection:
+            row = charon_proposals.get(connection, event.project_id, proposal_id)
+        return sees_all(passage) or (row is not None and sees(house, passage, row))
+    return may_read(house, passage, ref_name) if isinstance(ref_name, str) else True
 
 
 def ready(house: House) -> Json:

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 from uuid_utils import uuid7
@@ -19,7 +20,7 @@ from uuid_utils import uuid7
 from memory_git.charon import keeping
 from memory_git.charon.caller import Caller
 from memory_git.charon.grants import policy_of
-from memory_git.charon.house import House, Passage
+from memory_git.charon.house import NOT_FOUND, House, Passage
 from memory_git.charon.judging import (
     as_reviews,
     judge,
@@ -32,7 +33,8 @@ from memory_git.charon.judging import (
     work_of,
 )
 from memory_git.charon.refs import require_changeset, require_ref, working_ref
-from memory_git.domain.errors import Clash, Invalid
+from memory_git.charon.seeing import seen_proposals, sees
+from memory_git.domain.errors import Clash, Invalid, NotFound
 from memory_git.domain.policy import Audience, knows_project
 from memory_git.domain.project_policy import MAX_LIFETIME_S, MIN_LIFETIME_S
 from memory_git.domain.proposals import FINAL_STATUSES, KINDS, OPEN_STATUSES, STATUSES, with_resolutions
@@ -101,11 +103,10 @@ def proposals(
             raise Invalid("bad_limit", f"limit is a number from 1 to {MAX_PAGE}")
         wanted = _OPEN if status == "open" else (status,) if status else STATUSES
         stored = wanted if status != "expired" else (*_OPEN, "expired")
-        with house.database.read() as connection:
-            rows = charon_proposals.page(connection, passage.project_id, tuple(stored), limit + 1, after)
-        page = [as_of(house, row) for row in rows[:limit]]
-        found = [_listed(house, row, passage.audience) for row in page if row.status in wanted]
-        return {"proposals": found, **({"next": page[-1].proposal_id} if len(rows) > limit else {})}
+        seen = (as_of(house, row) for row in seen_proposals(house, passage, tuple(stored), after))
+        rows = list(islice((row for row in seen if row.status in wanted), limit + 1))
+        found = [_listed(house, row, passage.audience) for row in rows[:limit]]
+        return {"proposals": found, **({"next": found[-1]["proposal_id"]} if len(rows) > limit else {})}
 
 
 def proposal(house: House, caller: Caller, proposal_id: str) -> Json:
@@ -113,7 +114,7 @@ def proposal(house: House, caller: Caller, proposal_id: str) -> Json:
     project_id = project_of(house, caller, "proposal", proposal_id)
     with house.reads(caller, "proposal", project_id, "memory.read", proposal_id=proposal_id) as passage:
         passage.ids["proposal_id"] = proposal_id
-        return detail(house, require(house, passage.project_id, proposal_id), passage.audience)
+        return detail(house, require_seen(house, passage, proposal_id), passage.audience)
 
 
 def cancel(house: House, caller: Caller, proposal_id: str) -> Json:
@@ -121,7 +122,7 @@ def cancel(house: House, caller: Caller, proposal_id: str) -> Json:
     project_id = project_of(house, caller, "cancel", proposal_id)
     with house.changes(caller, "cancel", project_id, "memory.propose", proposal_id=proposal_id) as passage:
         passage.ids["proposal_id"] = proposal_id
-        row = require_open(house, require(house, project_id, proposal_id))
+        row = require_open(house, require_seen(house, passage, proposal_id))
         if row.originator != passage.principal_id and not passage.may("admin"):
             house.forbid("only its originator cancels a proposal")
         return detail(house, close(house, row, "canceled", passage.principal_id), passage.audience)
@@ -145,6 +146,14 @@ def require(house: House, project_id: str, proposal_id: str) -> ProposalRow:
     if row is None:
         raise Clash("proposal_absent", "the proposal is not in its project")
     return as_of(house, row)
+
+
+def require_seen(house: House, passage: Passage, proposal_id: str) -> ProposalRow:
+    """Gives a proposal that the caller may see, as of now."""
+    row = require(house, passage.project_id, proposal_id)
+    if not sees(house, passage, row):
+        raise NotFound("not_found", NOT_FOUND)
+    return row
 
 
 def as_of(house: House, row: ProposalRow) -> ProposalRow:

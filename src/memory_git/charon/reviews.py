@@ -18,6 +18,7 @@ from memory_git.charon.caller import Caller
 from memory_git.charon.house import House, Passage
 from memory_git.charon.judging import Judgement, as_reviews, eligible, judge, keep_conflicts, reviews_of
 from memory_git.charon.proposals import announce, detail, project_of, require, require_open
+from memory_git.charon.seeing import seen_conflicts
 from memory_git.domain.errors import Clash, Fault, Invalid, NotFound
 from memory_git.domain.policy import Denied, may_judge
 from memory_git.domain.project_policy import SEVERITIES
@@ -101,9 +102,7 @@ def conflicts(
     """Gives the stored conflicts that the caller may see."""
     request = {"status": status, "proposal_id": proposal_id}
     with house.reads(caller, "conflicts", project, "memory.read", **request) as passage:
-        return house.lethe.list_conflicts(
-            passage.project_id, status=status, proposal_id=proposal_id, limit=1000, audience=passage.audience
-        )
+        return seen_conflicts(house, passage, status, proposal_id)
 
 
 def resolve_conflict(
@@ -113,8 +112,9 @@ def resolve_conflict(
     request = {"conflict_id": conflict_id, "outcome": outcome, "note": note}
     with house.changes(caller, "resolve_conflict", project, "memory.review", **request) as passage:
         passage.ids["conflict_id"] = conflict_id
-        known = house.lethe.list_conflicts(passage.project_id, limit=1000, audience=passage.audience)
-        found = next((item for item in known if item["conflict_id"] == conflict_id), None)
+        found = next(
+            (item for item in seen_conflicts(house, passage) if item["conflict_id"] == conflict_id), None
+        )
         if found is None:
             raise NotFound("not_found", "no such conflict")
         if passage.principal_id in _authors_of_sides(house, passage, found):

@@ -19,7 +19,16 @@ from memory_git.charon.commits import commit_planned, make_own_ref
 from memory_git.charon.house import House, Passage
 from memory_git.charon.judging import Judgement, judge, keep_conflicts
 from memory_git.charon.merges import settle_attempts
-from memory_git.charon.proposals import Asked, announce, detail, project_of, propose_in, require, require_open
+from memory_git.charon.proposals import (
+    Asked,
+    announce,
+    detail,
+    project_of,
+    propose_in,
+    require,
+    require_open,
+    require_seen,
+)
 from memory_git.charon.refs import find_ref, require_changeset, require_ref
 from memory_git.charon.reviews import refresh_status
 from memory_git.domain.errors import Clash, Invalid
@@ -39,7 +48,7 @@ def rebase_proposal(house: House, caller: Caller, proposal_id: str) -> Json:
     with house.changes(caller, "rebase", project_id, "memory.propose", proposal_id=proposal_id) as passage:
         passage.ids["proposal_id"] = proposal_id
         settle_attempts(house, project_id, proposal_id)
-        row = require_open(house, require(house, project_id, proposal_id))
+        row = require_open(house, require_seen(house, passage, proposal_id))
         before = judge(house, row)
         if passage.principal_id not in {row.originator, *before.authors}:
             house.forbid("only its originator or an author rebases a proposal")

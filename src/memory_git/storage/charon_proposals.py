@@ -142,17 +142,6 @@ def overdue(connection: Connection, now: str) -> list[ProposalRow]:
     return [_proposal(row) for row in rows]
 
 
-def count_open(connection: Connection, project_id: str, now: str) -> int:
-    """Counts the open proposals whose time is not over."""
-    return int(
-        connection.value(
-            "SELECT count(*) FROM proposal WHERE project_id = ? "
-            "AND status IN ('pending', 'approved', 'changes_requested') AND expires_at > ?",
-            (project_id, now),
-        )
-    )
-
-
 def change(connection: Connection, row: ProposalRow, only_from: tuple[str, ...], **changes: Any) -> bool:
     """Sets fields of a proposal if its status is still one of `only_from`; says whether it was."""
     unknown = changes.keys() - _CHANGEABLE
