@@ -1,4 +1,3 @@
-# ruff: noqa: S608 (only this module's own column lists are put into its SQL)
 """Principals, their actors, tokens, grants and created refs in charon.db; every change moves the identity epoch."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: S608 (only this module's own column lists are put into its SQL)
 """The ledger's rows in charon.db: appended, never changed (6-charon, audit ledger). The chain is the ledger's to compute."""
 
 from __future__ import annotations
