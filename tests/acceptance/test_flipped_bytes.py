@@ -15,6 +15,8 @@ import pytest
 from memory_git.domain.envelope import MergeKeys, MergeRequest, issue, sign
 from memory_git.domain.errors import Refused
 from memory_git.domain.ids import SHARED_MAIN
+from memory_git.domain.project_policy import ProjectPolicy
+from memory_git.domain.proposals import state_digest
 from memory_git.lethe.store import LetheStore
 
 pytestmark = pytest.mark.slow
@@ -65,9 +67,10 @@ def _commit(store: LetheStore, ref: str, parents: list[str], author: str, ops: l
 
 def _merge(store: LetheStore, expected: str, new: str, strategy: Any) -> None:
     request = MergeRequest(PROJECT, SHARED_MAIN, expected, new, "a-proposal", "reviewer")
+    state = {"judged": {"policy": ProjectPolicy().to_json()}, "reviews": []}
     envelope = issue(
         request,
-        proposal_digest="0" * 64,
+        proposal_digest=state_digest(state),
         merger_principal="reviewer",
         strategy=strategy,
         now=datetime.now(UTC),
@@ -82,6 +85,7 @@ def _merge(store: LetheStore, expected: str, new: str, strategy: Any) -> None:
             "merge_proposal_id": "a-proposal",
             "reviewer_principal": "reviewer",
             "merge_authorization": sign(envelope, KEYS),
+            "proposal_state": state,
         },
     )
 
@@ -116,7 +120,9 @@ def _fill(store: LetheStore) -> None:
     first = _commit(
         store, "refs/agents/a/main", [root], "a", [decision("one", "We deploy by hand."), fact, edge]
     )
-    second = _commit(store, "refs/agents/b/main", [root], "b", [decision("two", "We deploy by robots.")])
+    tag = {"op_type": "correct_memory", "target_event_id": "fact", "payload": {"tags": ["network"]}}
+    tagged = _commit(store, "refs/agents/b/main", [first], "b", [tag])
+    second = _commit(store, "refs/agents/b/main", [tagged], "b", [decision("two", "We deploy by robots.")])
     _commit(store, "refs/agents/a/private", [root], "a", [private])
     correct = {
         "op_type": "correct_memory",

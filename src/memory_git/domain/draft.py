@@ -50,6 +50,7 @@ class Draft:
         self.state = Overlay(below, {item.memory_id: item for item in self.conflicted})
         self.presumed = set(presumed)
         self.touched_by: dict[str, int] = {}
+        self.edges_touched_by: dict[Edge, int] = {}
         self._salts = salts
         self._events = events
         self._attached: dict[str, dict[str, Attachment]] = {}
@@ -107,8 +108,9 @@ class Draft:
         self._attached.pop(record.memory_id, None)
         self.put(op, record)
 
-    def put_edge(self, edge: Edge, *, stands: bool) -> None:
+    def put_edge(self, op: Op, edge: Edge, *, stands: bool) -> None:
         """Sets whether a relationship stands."""
+        self.edges_touched_by[edge] = op.ordinal
         self.state.edges[edge] = stands
 
     # rules

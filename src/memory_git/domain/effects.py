@@ -160,14 +160,14 @@ def _mark_duplicate(draft: Draft, op: Op) -> None:
 
 
 def _relate(draft: Draft, op: Op) -> None:
-    draft.put_edge(_edge(draft, op), stands=True)
+    draft.put_edge(op, _edge(draft, op), stands=True)
 
 
 def _unrelate(draft: Draft, op: Op) -> None:
     edge = _edge(draft, op)
     if not draft.state.has_edge(edge):
         raise OpRefused("payload", "no such relationship at this state")
-    draft.put_edge(edge, stands=False)
+    draft.put_edge(op, edge, stands=False)
 
 
 def _edge(draft: Draft, op: Op) -> Edge:

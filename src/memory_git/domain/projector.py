@@ -42,6 +42,7 @@ class Applied:
     edges: dict[Edge, bool] = field(default_factory=dict)
     touched_by: dict[str, int] = field(default_factory=dict)
     """memory_id → ordinal of the last op that changed it."""
+    edges_touched_by: dict[Edge, int] = field(default_factory=dict)
     reach: dict[int, Reach] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
     unsettled: list[Conflicted] = field(default_factory=list)
@@ -62,7 +63,7 @@ def apply(
     at fault already (`validate.presumed_ids`).
     """
     draft = Draft(state, conflicted, presumed, salts, events)
-    applied = Applied(touched_by=draft.touched_by)
+    applied = Applied(touched_by=draft.touched_by, edges_touched_by=draft.edges_touched_by)
     for op in ops:
         _step(draft, op, applied)
     _collect(draft, state, applied)

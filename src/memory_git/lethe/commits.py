@@ -25,7 +25,7 @@ from memory_git.domain.errors import Clash, Fault, Invalid, NotFound
 from memory_git.domain.merge import unsettled_to_json
 from memory_git.domain.ops import Op
 from memory_git.domain.projector import Applied, Reach, apply
-from memory_git.domain.record import Record, edge_digest
+from memory_git.domain.record import Edge, Record, edge_digest
 from memory_git.domain.state import Overlay
 from memory_git.domain.state_root import edge_key, memory_key, state_root
 from memory_git.domain.times import format_time
@@ -114,7 +114,7 @@ def _store(transaction: Transaction, request: CreateRequest, parents: list[Chang
     changeset_row = transaction.next_row("changeset")
     base = base_of(transaction, parents)
     _refuse_redacted(request.ops, base)
-    applied = apply_ops(transaction, request.ops, base, request.faults)
+    applied = apply_ops(transaction, request.ops, base, request.faults, presumed=request.presumed_ids)
     memories, edges = write_state(transaction, applied, base, changeset_row)
     transaction.flush((memories, edges))
     return write_changeset(transaction, request, parents, applied, (memories, edges), changeset_row)
@@ -153,6 +153,7 @@ def apply_ops(
     base: Base,
     faults: Sequence[Fault] = (),
     erased: Iterable[Record] = (),
+    presumed: Iterable[str] = (),
 ) -> Applied:
     """Applies ops to a base; raises Invalid with all faults, or Clash `merge_conflicts` with what is left unsettled.
 
@@ -165,6 +166,7 @@ def apply_ops(
         salts=transaction.salt,
         events=transaction.event_content,
         conflicted=base.merged.conflicted.values() if base.merged else (),
+        presumed=presumed,
     )
     all_faults = [*faults, *applied.faults]
     if all_faults:
@@ -195,10 +197,12 @@ def write_state(transaction: Transaction, applied: Applied, base: Base, changese
     edge_puts: dict[bytes, Entry | None] = {}
     for edge, stands in applied.edges.items():
         key = edge_key(edge.from_memory_id, edge.kind, edge.to_memory_id)
-        edge_puts[key] = (
-            transaction.add_edge(edge, edge_digest(edge), changeset_row, None) if stands else None
-        )
+        edge_puts[key] = _edge_entry(transaction, applied, edge, changeset_row) if stands else None
     return trie.put_many(transaction, memories, puts), trie.put_many(transaction, edges, edge_puts)
+
+
+def _edge_entry(transaction: Transaction, applied: Applied, edge: Edge, changeset_row: int) -> Entry:
+    return transaction.add_edge(edge, edge_digest(edge), changeset_row, applied.edges_touched_by[edge])
 
 
 def _entries_before(memory_id: str, state: StoredState, base: Base) -> tuple[Entry | None, Entry | None]:
