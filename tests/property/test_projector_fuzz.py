@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +64,7 @@ def salts(memory_id: str) -> str:
     return memory_id.encode("utf-8", "surrogatepass").hex().ljust(32, "0")[:32]
 
 
+@pytest.mark.slow
 @given(st.lists(NEARLY | JSON, max_size=6) | JSON)
 @settings(max_examples=300)
 def test_no_json_crashes_the_validator_or_the_projector(raw: Any) -> None:
@@ -74,6 +76,7 @@ def test_no_json_crashes_the_validator_or_the_projector(raw: Any) -> None:
         assert {op.ordinal for op in ops} | told == set(range(len(raw)))
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(
         st.sampled_from(
@@ -236,6 +239,7 @@ def records(state: MemoryState) -> list[Record]:
     return [record for record in state.records.values() if isinstance(record, Record)]
 
 
+@pytest.mark.slow
 @given(HISTORY)
 @settings(max_examples=300)
 def test_whatever_ops_do_the_model_holds(raw: list[Any]) -> None:
@@ -250,6 +254,7 @@ def test_whatever_ops_do_the_model_holds(raw: list[Any]) -> None:
             assert record.lineage.successor() in state.records
 
 
+@pytest.mark.slow
 @given(HISTORY, OPS)
 @settings(max_examples=300)
 def test_no_op_takes_what_is_private_or_revives_what_is_retracted_without_saying_so(
@@ -314,6 +319,7 @@ def test_a_normalized_op_is_normal_and_comes_back_from_its_json(raw: list[Any]) 
         assert again[0].digest_view() == op.digest_view()
 
 
+@pytest.mark.slow
 @given(HISTORY, HISTORY)
 @settings(max_examples=200)
 def test_a_revert_of_any_ops_restores_the_records_or_refuses(before_raw: list[Any], raw: list[Any]) -> None:
@@ -360,6 +366,7 @@ NOT_RESTORED = {
 """What only its own act may set, and pointers of memories that stay retired."""
 
 
+@pytest.mark.slow
 @given(HISTORY, HISTORY, HISTORY)
 @settings(max_examples=200)
 def test_copies_lose_nothing_that_the_target_holds_or_they_are_refused(

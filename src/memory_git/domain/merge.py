@@ -67,7 +67,7 @@ def merge_records(base: Record | None, left: Record, right: Record) -> Record | 
     values["source_trust"] = least_trust(left.source_trust, right.source_trust)
     values["owner_principal"] = left.owner_principal or right.owner_principal
     merged = replace(left, **values)
-    open_fields |= open_lineage | _open_authority(merged, left, right)
+    open_fields |= open_lineage | _open_authority(merged, left, right, open_fields)
     if base is not None and _is_retired_against_change(base, left, right):
         open_fields.add("status")
     if not open_fields:
@@ -112,11 +112,14 @@ def _merge_scalars(base: Record | None, left: Record, right: Record) -> tuple[di
     return values, open_fields
 
 
-def _open_authority(merged: Record, left: Record, right: Record) -> set[str]:
+def _open_authority(merged: Record, left: Record, right: Record, open_fields: set[str]) -> set[str]:
     """Finds an approval that would come to stand on words it was not given to, and a private memory of two owners."""
     found: set[str] = set()
     approving = [side for side in (left, right) if side.approval is not None]
-    if merged.approval is not None and not any(_says_the_same(merged, side) for side in approving):
+    is_open = bool(open_fields & APPROVED_FIELDS)
+    if merged.approval is not None and (
+        is_open or not any(_says_the_same(merged, side) for side in approving)
+    ):
         found.add("approval")
     is_private = "private" in (left.visibility, right.visibility)
     if is_private and left.owner_principal != right.owner_principal:
