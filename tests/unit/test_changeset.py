@@ -113,11 +113,11 @@ def test_faults_of_the_request_and_of_its_ops_are_told_together():
 
 def test_faults_of_ops_alone_wait_for_those_of_the_state():
     ops = [
-        {"op_type": "add_memory", "payload": {"memory_id": "m", "content": "x", "tags": ["\ud800"]}},
+        {"op_type": "add_memory", "payload": {"memory_id": "m", "content": "x", "tags": [""]}},
         {"op_type": "correct_memory", "target_event_id": "m", "payload": {"title": "x"}},
     ]
     found = request(ops=ops)
-    assert [(fault.ordinal, fault.field) for fault in found.faults] == [(0, "payload")]
+    assert [(fault.ordinal, fault.field) for fault in found.faults] == [(0, "payload.tags")]
     assert [op.ordinal for op in found.ops] == [1]
     assert found.presumed_ids == {"m"}
 
@@ -134,6 +134,10 @@ def test_a_changeset_has_at_most_eight_mebibytes():
 
     assert spare(1) == 1
     assert request(ops=ops(1)).faults == ()
+
+
+def test_a_request_that_no_wire_could_have_brought_is_refused_as_such():
+    assert refused(ops=[{"op_type": "add_memory", "payload": {"content": "\ud800"}}]).code == "not_i_json"
 
 
 def test_a_clean_merge_needs_no_ops():

@@ -119,13 +119,8 @@ def read_request(raw: Mapping[str, Any], fresh_ids: Iterator[str]) -> CreateRequ
 
 
 def _check_size(request_view: Mapping[str, Any], op_faults: Sequence[Fault]) -> None:
-    """Refuses a changeset that is too large; one that can't be measured has a fault in an op, told with all others."""
-    try:
-        size = len(canonical_bytes(request_view))
-    except Invalid:
-        if op_faults:
-            return
-        raise
+    """Refuses a changeset that is too large, or that is not I-JSON: no wire could have brought it."""
+    size = len(canonical_bytes(request_view))
     if size > rules.MAX_CHANGESET_BYTES:
         too_large = Fault(None, "ops", f"at most {rules.MAX_CHANGESET_BYTES} bytes", f"{size} bytes")
         raise invalid_changeset([too_large, *op_faults])

@@ -84,7 +84,8 @@ def check_project_id(project_id: object) -> str:
     """Gives the project id back, or raises Invalid `bad_project_id`."""
     if not isinstance(project_id, str) or not _PROJECT.fullmatch(project_id):
         raise Invalid(
-            "bad_project_id", "a project id is a-z, 0-9, '.', '_', '-', up to 128, starting with a letter or digit"
+            "bad_project_id",
+            "a project id is a-z, 0-9, '.', '_', '-', up to 128, starting with a letter or digit",
         )
     if project_id in RESERVED_PROJECTS:
         raise Invalid("bad_project_id", f"{project_id} is a reserved name")
