@@ -12,6 +12,7 @@ from memory_git.domain.ops import Op, op_from_json
 from memory_git.domain.plans import Plan, Source, cherry_pick, rebase, revert
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Conflicted
+from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.changesets import stored_ops
 from memory_git.lethe.conflict_rows import shown_conflicts
 from memory_git.lethe.differences import (
@@ -21,7 +22,7 @@ from memory_git.lethe.differences import (
     edge_changes_between,
 )
 from memory_git.lethe.merging import changes_of_merge, meet
-from memory_git.lethe.protected import authors_of, private_in_delta
+from memory_git.lethe.protected import private_in_delta
 from memory_git.lethe.session import StoredState, View, admits
 from memory_git.storage import lethe_states
 
@@ -86,7 +87,8 @@ def _source(view: View, changeset_id: str) -> Source:
     ops = stored_ops(view, row)
     if any("payload" not in op for op in ops):
         raise Invalid("source_redacted", "the changeset holds a redacted op, which can't be copied")
-    return Source(changeset_id, row.message or "", tuple(op_from_json(op) for op in ops))
+    before = view.state(row.parents[0]) if row.parents else None
+    return Source(changeset_id, row.message or "", tuple(op_from_json(op) for op in ops), before)
 
 
 def cherry_pick_plan(view: View, selected: Sequence[Mapping[str, Any]], onto: str) -> dict[str, Any]:
@@ -113,6 +115,7 @@ def cherry_pick_plan(view: View, selected: Sequence[Mapping[str, Any]], onto: st
         available,
         salts=lambda memory_id: _known_salt(view, memory_id),
         events=view.event_content,
+        before={name: source.before for name, source in sources.items() if source.before is not None},
     )
     return _shown(onto, plan)
 
@@ -122,6 +125,8 @@ def revert_plan(view: View, changeset_id: str, onto: str, mainline: int | None) 
     row = view.changeset(changeset_id)
     if not row.parents:
         raise Invalid("nothing_to_revert", "the root has nothing to take back")
+    if len(row.parents) == 1 and mainline not in (None, 1):
+        raise Invalid("not_a_merge", "the changeset has one parent: there is no other mainline")
     if len(row.parents) > 1 and mainline not in (1, 2):
         raise Invalid("mainline_needed", "the changeset is a merge: say which parent to keep, 1 or 2")
     parent = row.parents[(mainline or 1) - 1 if len(row.parents) > 1 else 0]
