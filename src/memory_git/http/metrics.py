@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, generate_latest
+from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -21,8 +23,6 @@ _BY_CODE = {
     "authorization_replayed": "lethe_merge_replay_rejections",
     "idempotency_mismatch": "lethe_idempotency_mismatches",
     "merge_conflicts": "lethe_merges_blocked_by_conflicts",
-    "denied": "charon_authz_denials",
-    "unauthenticated": "charon_authn_failures",
 }
 _TEXTS = {
     "lethe_changesets_created": "Changesets stored, replays not counted",
@@ -30,24 +30,21 @@ _TEXTS = {
     "lethe_merge_replay_rejections": "Merge authorizations that were presented again",
     "lethe_idempotency_mismatches": "Idempotency keys sent again with another request",
     "lethe_merges_blocked_by_conflicts": "Merges refused for open conflicts",
-    "charon_authz_denials": "Calls denied by policy",
-    "charon_authn_failures": "Calls without a good bearer",
 }
 
 
 class FaceMetrics:
-    """The counters of one face; `prefix` is lethe or charon, a gate with an embedded store has both."""
+    """The counters of one face, `lethe` or `charon`; what the gate counts across all faces comes as figures."""
 
-    def __init__(self, *prefixes: str) -> None:
+    def __init__(self, face: str) -> None:
         self.registry = CollectorRegistry()
         self._answers = Counter(
-            f"{prefixes[0]}_http_answers", "Answers by status class", ["status"], registry=self.registry
+            f"{face}_http_answers", "Answers by status class", ["status"], registry=self.registry
         )
-        self._gauges: dict[str, Gauge] = {}
         self._counters = {
             name: Counter(name, text, registry=self.registry)
             for name, text in _TEXTS.items()
-            if name.startswith(prefixes)
+            if name.startswith(face)
         }
 
     def created(self) -> None:
@@ -65,12 +62,23 @@ class FaceMetrics:
         self._answers.labels(f"{status // 100}xx").inc()
 
     def exposition(self, figures: Mapping[str, float] | None = None) -> Response:
-        """Gives the text form, with figures that the store or gate keeps itself as gauges."""
-        for name, value in (figures or {}).items():
-            if name not in self._gauges:
-                self._gauges[name] = Gauge(name, name.replace("_", " "), registry=self.registry)
-            self._gauges[name].set(value)
-        return Response(generate_latest(self.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+        """Gives the text form, with figures of another counter's; those named `_total` only ever grow."""
+        told = CollectorRegistry()
+        told.register(_Figures(figures or {}))
+        text = generate_latest(self.registry) + generate_latest(told)
+        return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+class _Figures(Collector):
+    """Figures of one moment, as metrics."""
+
+    def __init__(self, figures: Mapping[str, float]) -> None:
+        self.figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        for name, value in self.figures.items():
+            family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            yield family(name, name.removesuffix("_total").replace("_", " "), value=value)
 
 
 class Observed:

@@ -1,0 +1,45 @@
+"""Rendering: one Jinja environment with autoescape, and the headers that every page carries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from memory_git.charon.sign_in import WebSession
+from memory_git.domain.errors import Refused
+from memory_git.web.diff_view import field_text, record_fields
+from memory_git.web.shown import shown
+
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self';"
+        " frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "Cache-Control": "no-store",
+}
+_ENVIRONMENT = Environment(
+    loader=PackageLoader("memory_git.web"), autoescape=True, trim_blocks=True, lstrip_blocks=True
+)
+_ENVIRONMENT.filters |= {"shown": shown, "field_text": field_text, "record_fields": record_fields}
+
+
+def page(request: Request, template: str, status_code: int = 200, **facts: Any) -> HTMLResponse:
+    """Gives a page; `me` is the caller's principal id, absent when nobody is signed in."""
+    session: WebSession | None = getattr(request.state, "session", None)
+    whose = {"me": session.caller.principal_id, "form_token": session.csrf_token} if session else {}
+    content = _ENVIRONMENT.get_template(template).render({"project": None, **whose, **facts})
+    return HTMLResponse(content, status_code, headers=HEADERS)
+
+
+def refusal_page(request: Request, error: Refused, status_code: int | None = None) -> HTMLResponse:
+    """Gives the page for a refusal, with what the problem document would say."""
+    facts = {"code": error.code, "message": error.message, "facts": error.facts}
+    return page(request, "refusal.html", status_code or error.status, **facts)
