@@ -16,7 +16,8 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from mcp_types import CallToolResult, TextContent
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS, CallToolResult, TextContent
 
 from memory_git.domain.errors import (
     Corrupt,
@@ -78,6 +79,13 @@ def refused(error: Exception) -> CallToolResult:
     return CallToolResult(
         content=[TextContent(type="text", text="\n".join(lines))], is_error=True, _meta={REFUSAL: machine}
     )
+
+
+def protocol_error(error: Exception) -> MCPError:
+    """Gives the protocol error that tells an exception, where there is no tool result: lists, resources, prompts."""
+    code, message, facts = told(error)
+    kind = INVALID_PARAMS if isinstance(error, Refused) else INTERNAL_ERROR
+    return MCPError(kind, f"{code}: {message}", {"code": code, **facts})
 
 
 def told(error: Exception) -> tuple[str, str, Mapping[str, Any]]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from memory_git.domain.ids import SHARED_MAIN
-from memory_git.mcp.answers import dumped, fence, fitted
-from memory_git.mcp.resources import asked, proposal_text
+from memory_git.mcp.answers import dumped, fitted
+from memory_git.mcp.resources import proposal_text, read
 
 if TYPE_CHECKING:
     from memory_git.mcp.server import MemoryServer
@@ -32,8 +32,8 @@ def add_prompts(server: MemoryServer) -> None:
     async def review_proposal(
         proposal_id: Annotated[str, Field(description="The proposal; memory_status lists the open ones.")],
     ) -> str:
-        material = await asked(server, lambda gate, caller: proposal_text(gate, caller, None, proposal_id))
-        return f"{_REVIEW}\n\n{fence(material)}"
+        material = await read(server, lambda gate, caller: proposal_text(gate, caller, None, proposal_id))
+        return f"{_REVIEW}\n\n{material}"
 
     @server.prompt("summarise_changes", "Summarise what changed", "Tell what changed between two states.")
     async def summarise_changes(
@@ -41,7 +41,7 @@ def add_prompts(server: MemoryServer) -> None:
         target: Annotated[str, Field(description="A changeset id or a ref.")] = SHARED_MAIN,
         project: Annotated[str, Field(description="Default: the token's.")] = "",
     ) -> str:
-        material = await asked(
+        material = await read(
             server, lambda gate, caller: dumped(fitted(gate.diff(caller, project or None, target, base))[0])
         )
-        return f"{_SUMMARISE}\n\n{fence(material)}"
+        return f"{_SUMMARISE}\n\n{material}"

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from mcp.server.mcpserver import ResourceSecurity
-from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from memory_git.charon.gate import Caller, Gate
-from memory_git.domain.errors import NotFound, Refused
+from memory_git.domain.errors import NotFound
 from memory_git.mcp.answers import dumped, fence, fitted
-from memory_git.mcp.errors import told
 from memory_git.mcp.rendering import context_markdown, entry_markdown
 
 if TYPE_CHECKING:
@@ -77,18 +74,8 @@ def add_resources(server: MemoryServer) -> None:
 
 
 async def read(server: MemoryServer, work: Callable[[Gate, Caller], str]) -> str:
-    """Gives a text that the gate gave, fenced; a refusal is a protocol error with its code."""
-    return fence(await asked(server, work))
-
-
-async def asked(server: MemoryServer, work: Callable[[Gate, Caller], str]) -> str:
-    """Gives what the gate gave, unfenced."""
-    try:
-        return await server.in_thread(lambda caller: work(server.gate, caller))
-    except Exception as error:
-        code, message, facts = told(error)
-        kind = INVALID_PARAMS if isinstance(error, Refused) else INTERNAL_ERROR
-        raise MCPError(kind, f"{code}: {message}", {"code": code, **facts}) from None
+    """Gives a text that the gate gave, fenced."""
+    return fence(await server.in_thread(lambda caller: work(server.gate, caller)))
 
 
 def proposal_text(gate: Gate, caller: Caller, project: str | None, proposal_id: str) -> str:

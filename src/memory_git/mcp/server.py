@@ -18,7 +18,7 @@ from memory_git import __version__
 from memory_git.charon.gate import Caller, Gate
 from memory_git.mcp import tools_history, tools_review, tools_search, tools_work
 from memory_git.mcp.answers import result
-from memory_git.mcp.errors import refused
+from memory_git.mcp.errors import protocol_error, refused
 from memory_git.mcp.prompts import add_prompts
 from memory_git.mcp.resources import add_resources
 from memory_git.mcp.schemas import MAX_NAME, Json, schema_faults
@@ -96,9 +96,11 @@ class MemoryServer(MCPServer[Any]):
         return await self.in_thread(lambda caller: call(tool, self.gate, caller, arguments))
 
     async def in_thread(self, work: Callable[[Caller], T]) -> T:
-        """Runs work that calls the gate, for the caller of this request, off the event loop."""
-        caller = self.caller()
-        return await anyio.to_thread.run_sync(work, caller)
+        """Runs work that calls the gate, for the caller of this request, off the event loop; a refusal is a protocol error."""
+        try:
+            return await anyio.to_thread.run_sync(work, self.caller())
+        except Exception as error:
+            raise protocol_error(error) from None
 
 
 def build_server(
