@@ -8,6 +8,9 @@ from typing import NoReturn
 from memory_git.cli.program import Entry, make_program, run
 
 COMMANDS = {
+    "serve": Entry("Serve agents, programs and the browser.", "memory_git.cli.charon_commands.serve"),
+    "mcp": Entry("Serve MCP to a local agent over stdio.", "memory_git.cli.charon_commands.mcp"),
+    "demo": Entry("Play the sixteen steps over real processes.", "memory_git.cli.charon_commands.demo"),
     "completion": Entry("Print the completion script of a shell.", "memory_git.cli.completion"),
 }
 
@@ -21,3 +24,7 @@ program = make_program(
 def main() -> NoReturn:
     """Runs `charon` with the arguments of this process."""
     sys.exit(run(program, sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

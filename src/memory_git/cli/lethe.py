@@ -8,6 +8,10 @@ from typing import NoReturn
 from memory_git.cli.program import Entry, make_program, run
 
 COMMANDS = {
+    "serve": Entry("Serve the store to Charon.", "memory_git.cli.lethe_commands.serve"),
+    "verify-chain": Entry(
+        "Recompute everything, and find any changed byte.", "memory_git.cli.lethe_commands.verify_chain"
+    ),
     "keygen": Entry("Print a new random secret.", "memory_git.cli.lethe_commands.keygen"),
     "completion": Entry("Print the completion script of a shell.", "memory_git.cli.completion"),
 }
@@ -22,3 +26,7 @@ program = make_program(
 def main() -> NoReturn:
     """Runs `lethe` with the arguments of this process."""
     sys.exit(run(program, sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()
