@@ -280,6 +280,27 @@ def test_a_stranger_gets_no_prompt_with_material(lasting: World) -> None:
     assert SECRET not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "code"),
+    [
+        (SECRET, {}, "not_found"),
+        ("review_proposal", {}, "invalid_request"),
+        ("review_proposal", {"proposal_id": ABSENT, "zzz": SECRET}, "invalid_request"),
+        ("review_proposal", {"proposal_id": SECRET}, "not_found"),
+        ("summarise_changes", {"base": SECRET}, "not_found"),
+    ],
+)
+def test_a_prompt_that_can_t_be_given_is_refused_without_an_echo(
+    lasting: World, caplog: pytest.LogCaptureFixture, name: str, arguments: dict[str, str], code: str
+) -> None:
+    server = build_server(lasting.gate, lambda: lasting.callers["author"])
+    with pytest.raises(MCPError) as refusal:
+        asyncio.run(server.get_prompt(name, arguments))
+    assert refusal.value.error.data["code"] == code
+    assert SECRET not in str(refusal.value)
+    assert caplog.records == []
+
+
 VALUES = st.recursive(
     st.none()
     | st.booleans()

@@ -6,22 +6,24 @@ are cached by nobody; `subscriptions/listen` is not served.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import anyio.to_thread
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import CallToolResult, InputRequiredResult, Tool
+from mcp_types import CallToolResult, GetPromptResult, InputRequiredResult, Tool
 
 from memory_git import __version__
 from memory_git.charon.gate import Caller, Gate
+from memory_git.domain.errors import Invalid, NotFound
 from memory_git.mcp import tools_history, tools_review, tools_search, tools_work
 from memory_git.mcp.answers import result
 from memory_git.mcp.errors import protocol_error, refused
 from memory_git.mcp.prompts import add_prompts
 from memory_git.mcp.resources import add_resources
-from memory_git.mcp.schemas import MAX_NAME, Json, schema_faults
+from memory_git.mcp.schemas import MAX_NAME, Json, Parameters, schema_faults, text
 from memory_git.mcp.tool import GateTool
 
 T = TypeVar("T")
@@ -95,6 +97,26 @@ class MemoryServer(MCPServer[Any]):
             return await super().call_tool(name, arguments, context)
         return await self.in_thread(lambda caller: call(tool, self.gate, caller, arguments))
 
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[Any, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """Gives a prompt; a name or an argument that isn't known is refused here, where the SDK would log it as its own fault."""
+        known = {prompt.name: prompt.arguments or [] for prompt in await self.list_prompts()}
+        if name not in known:
+            raise protocol_error(NotFound("not_found", "there is no prompt of that name"))
+        taken = Parameters(
+            {item.name: text() for item in known[name]},
+            tuple(item.name for item in known[name] if item.required),
+        )
+        try:
+            given = taken.read(arguments or {})
+        except Invalid as refusal:
+            raise protocol_error(refusal) from None
+        return await super().get_prompt(name, given, context)
+
     async def in_thread(self, work: Callable[[Caller], T]) -> T:
         """Runs work that calls the gate, for the caller of this request, off the event loop; a refusal is a protocol error."""
         try:
@@ -112,6 +134,8 @@ def build_server(
     """Gives the server; `caller` and `toolsets` are asked at each request, `options` are the SDK's."""
     faults = table_faults(TOOLS)
     assert not faults, faults
+    # Where nobody has set logging up, the SDK would set it up to print sources and tracebacks.
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
     server = MemoryServer(gate, caller, toolsets, **options)
     add_resources(server)
     add_prompts(server)
