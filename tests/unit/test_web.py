@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
-from memory_git.charon.gate import Gate
 
+from memory_git.charon.gate import Gate
 from memory_git.http.charon_app import create_charon_app
 from memory_git.http.serving import running
 from memory_git.web.app import create_pages
@@ -111,6 +111,15 @@ def test_a_sign_in_link_is_not_used_up_by_looking_and_works_once(gate: Gate, bro
     assert "set-cookie" not in again.headers
 
 
+def test_a_token_opens_a_session_too_and_a_wrong_one_does_not(gate: Gate, browser: httpx.Client) -> None:
+    token = gate.mint_obol(gate.as_operator(), "reviewer", 3600)["token"]
+    wrong = browser.post("/sign-in", data={"token": token[:-1] + "!"})
+    assert wrong.status_code == 401
+    assert token[:-1] not in wrong.text
+    assert browser.post("/sign-in", data={"token": token}).status_code == 303
+    assert "reviewer" in browser.get("/projects").text
+
+
 def test_nobody_sees_a_page_without_signing_in(browser: httpx.Client) -> None:
     for path in (
         "/projects",
@@ -187,7 +196,7 @@ def test_a_proposal_shows_before_and_after_and_is_approved_and_merged_on_the_pag
     assert re.search(
         r'<td class="before text">the old text</td>\s*<td class="after text">the new text</td>', page
     )
-    early = {"form_token": token_of(page)}
+    early = {"form_token": token_of(page), "idempotency_key": field_of(page, "idempotency_key")}
     assert browser.post(f"/proposals/{proposal_id}/merge", data=early).status_code in (403, 409)
     review = {
         "form_token": token_of(page),

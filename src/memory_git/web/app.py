@@ -102,11 +102,17 @@ async def _sign_in_page(request: Request) -> Response:
 
 async def _sign_in(request: Request) -> Response:
     form = await read_form(request)
-    gate: Gate = request.app.state.gate
-    cookie = await run_in_threadpool(gate.use_sign_in, form.get("code", ""))
+    cookie = await run_in_threadpool(_opened, request.app.state.gate, form)
     response = RedirectResponse("/projects", 303, headers=HEADERS)
     set_cookie(request, response, cookie)
     return response
+
+
+def _opened(gate: Gate, form: dict[str, str]) -> str:
+    """Gives the cookie of a new session, for a link's code or for a token."""
+    if "token" in form:
+        return gate.open_session(gate.authenticate(form["token"].strip(), "web"))
+    return gate.use_sign_in(form.get("code", ""))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
