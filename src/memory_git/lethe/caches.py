@@ -62,10 +62,18 @@ class Graphs:
         self._lock = threading.Lock()
 
     def of(self, connection: Connection, project_id: str, number: int) -> CommitGraph:
-        """Gives a project's graph with every changeset that the connection sees.
+        """Gives a project's graph with every changeset that a snapshot sees."""
+        graph, last = self.with_uncommitted(connection, project_id, number)
+        self.have_read(project_id, last)
+        return graph
 
-        A writer also brings rows that are not committed yet. Should they be rolled back, their ids stay behind in the graph:
-        nothing reaches them, and no id is ever used again.
+    def with_uncommitted(
+        self, connection: Connection, project_id: str, number: int
+    ) -> tuple[CommitGraph, int]:
+        """Gives a project's graph with every changeset that a connection sees, and the last row of them.
+
+        A writer's rows may be rolled back, and another process may then use them: they count as read only once they are
+        durable (`have_read`). The ids stay behind in the graph, where nothing reaches them.
         """
         with self._lock:
             graph = self._graphs.setdefault(project_id, CommitGraph(self._max_history))
@@ -73,8 +81,12 @@ class Graphs:
             for row, changeset_id, parent_ids in graph_rows(connection, project_id, last):
                 graph.append(changeset_id, parent_ids.split())
                 last = row
-            self._last_rows[project_id] = last
-            return graph
+            return graph, last
+
+    def have_read(self, project_id: str, last_row: int) -> None:
+        """Notes that a graph holds every durable changeset up to a row."""
+        with self._lock:
+            self._last_rows[project_id] = max(last_row, self._last_rows.get(project_id, 0))
 
 
 class Caches:

@@ -185,7 +185,7 @@ def write_state(transaction: Transaction, applied: Applied, base: Base, changese
     if base.merged is None:
         memories, edges = base.parents[0].memories, base.parents[0].edges
     else:
-        memories, edges = write_merged(transaction, base.merged, changeset_row)
+        memories, edges = write_merged(transaction, base.merged, changeset_row, applied.records.keys())
     state = StoredState(transaction, (memories, edges))
     puts: dict[bytes, Entry | None] = {}
     for memory_id, record in applied.records.items():
@@ -206,10 +206,9 @@ def _edge_entry(transaction: Transaction, applied: Applied, edge: Edge, changese
 
 
 def _entries_before(memory_id: str, state: StoredState, base: Base) -> tuple[Entry | None, Entry | None]:
-    """Gives the entries that a new version follows: the one in the state, or both sides' of a settled conflict."""
-    if base.merged is not None and memory_id in base.merged.sides:
-        return base.merged.sides[memory_id]
-    return state.entry(memory_id), None
+    """Gives the entries that a new version follows: the one in the state, or both sides' of a conflict or field merge."""
+    sides = base.merged.sides_of(memory_id) if base.merged is not None else None
+    return sides if sides is not None else (state.entry(memory_id), None)
 
 
 def write_changeset(

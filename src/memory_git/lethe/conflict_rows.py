@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memory_git.domain.canonical import canonical_bytes, decode
+from memory_git.domain.canonical import canonical_bytes, decode, sha256_hex
 from memory_git.domain.conflicts import BLOCKING, OUTCOMES
 from memory_git.domain.diff import shorten
 from memory_git.domain.errors import Clash, Invalid, NotAllowed, NotFound
 from memory_git.domain.policy import Audience
 from memory_git.domain.times import format_time
+from memory_git.lethe.authorship import authors_of_sides
 from memory_git.lethe.feed import Feed
-from memory_git.lethe.merging import Meeting
+from memory_git.lethe.merging import Meeting, meet
 from memory_git.lethe.session import StoredState, Transaction, View, admits
 from memory_git.storage import lethe_conflicts
 from memory_git.storage.lethe_conflicts import ConflictRow
@@ -83,38 +84,69 @@ def _is_shown(view: View, shown: Mapping[str, Any], audience: Audience) -> bool:
 def persist(
     transaction: Transaction, feed: Feed, proposal_id: str, found: Sequence[Mapping[str, Any]]
 ) -> int:
-    """Stores conflicts, each once, and binds them to a proposal; gives how many the proposal now meets."""
+    """Stores conflicts, each once, and binds them to a proposal; gives how many the proposal now meets.
+
+    What is stored is what the store itself finds between the named heads: a finding that is handed in is only a name.
+    """
     at = format_time(transaction.sources.now())
+    again = _FoundAgain(transaction)
     for item in found:
-        row = _row_of(transaction, item, at)
+        row = _row_of(transaction, again.of(item), at)
         known = lethe_conflicts.get_conflict(transaction.connection, transaction.project_id, row.conflict_id)
         if known is None:
             lethe_conflicts.put_conflict(transaction.connection, row)
             _announce(transaction, feed, row, proposal_id)
         elif known.status in CLOSING_STATUSES:
-            reopened = replace(known, status=row.status, updated_at=at)
+            reopened = replace(row, created_at=known.created_at)
             lethe_conflicts.set_conflict_status(transaction.connection, reopened)
         lethe_conflicts.bind(transaction.connection, transaction.project_id, proposal_id, row.conflict_id)
     return len(found)
 
 
+class _FoundAgain:
+    """Finds conflicts anew, each pair of heads compared once: from their common ancestors, and from a declared base."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+
+    def of(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """Gives the conflict that an item names, or raises Invalid `bad_conflict` when there is none."""
+        names = ("conflict_id", "base_changeset_id", "left_changeset_id", "right_changeset_id")
+        if item.get("project_id") != self._view.project_id or not all(
+            isinstance(item.get(name), str) for name in names
+        ):
+            raise Invalid("bad_conflict", "a conflict is persisted as `detect` gave it, in its own project")
+        conflict_id, base, left, right = (item[name] for name in names)
+        for name in (base, left, right):
+            self._view.changeset(name)
+        for heads in ((left, right), (left, right, base)):
+            if heads not in self._found:
+                shown = shown_conflicts(meet(self._view, *heads), self._view.project_id)
+                self._found[heads] = {found["conflict_id"]: found for found in shown}
+            if conflict_id in self._found[heads]:
+                return self._found[heads][conflict_id]
+        raise Invalid("bad_conflict", "no such conflict is found between the named heads")
+
+
 def _row_of(transaction: Transaction, item: Mapping[str, Any], at: str) -> ConflictRow:
     """Gives the row of a finding, resolved already when an equal one was."""
-    _require_found(transaction, item)
     earlier = lethe_conflicts.resolution_of(
         transaction.connection, transaction.project_id, item["identity_digest"]
     )
+    body = canonical_bytes(_without_text(item))
     row = ConflictRow(
-        transaction.project_id,
-        item["conflict_id"],
-        item["identity_digest"],
-        canonical_bytes(_without_text(item)),
-        "open",
-        None,
-        None,
-        None,
-        at,
-        at,
+        project_id=transaction.project_id,
+        conflict_id=item["conflict_id"],
+        identity_digest=item["identity_digest"],
+        body=body,
+        body_digest=sha256_hex(body),
+        status="open",
+        outcome=None,
+        resolution_note=None,
+        resolved_by=None,
+        created_at=at,
+        updated_at=at,
     )
     if earlier is None:
         return row
@@ -125,23 +157,6 @@ def _row_of(transaction: Transaction, item: Mapping[str, Any], at: str) -> Confl
         resolution_note=earlier.resolution_note,
         resolved_by=earlier.resolved_by,
     )
-
-
-def _require_found(transaction: Transaction, item: Mapping[str, Any]) -> None:
-    names = (
-        "conflict_id",
-        "identity_digest",
-        "conflict_type",
-        "severity",
-        "left_changeset_id",
-        "right_changeset_id",
-    )
-    if item.get("project_id") != transaction.project_id or not all(
-        isinstance(item.get(name), str) for name in names
-    ):
-        raise Invalid("bad_conflict", "a conflict is persisted as `detect` gave it, in its own project")
-    for side in ("left", "right"):
-        transaction.changeset(item[f"{side}_changeset_id"])
 
 
 def _announce(transaction: Transaction, feed: Feed, row: ConflictRow, proposal_id: str) -> None:
@@ -194,7 +209,7 @@ def resolve(
         raise NotFound("conflict_not_found", "no such conflict in this project")
     if row.status != "open":
         raise Clash("conflict_closed", f"the conflict is {row.status}", conflict_status=row.status)
-    if principal in _authors_of_sides(transaction, decode(row.body)):
+    if principal in authors_of_sides(transaction, decode(row.body)):
         raise NotAllowed("denied", "denied: who wrote a side does not settle its conflict")
     settled = replace(
         row,
@@ -206,18 +221,8 @@ def resolve(
     )
     for other in lethe_conflicts.conflicts_of_identity(connection, project_id, row.identity_digest):
         if other.status == "open":
-            carried = replace(
-                settled, conflict_id=other.conflict_id, body=other.body, created_at=other.created_at
-            )
-            lethe_conflicts.set_conflict_status(connection, carried)
+            lethe_conflicts.set_conflict_status(connection, replace(settled, conflict_id=other.conflict_id))
     return settled
-
-
-def _authors_of_sides(view: View, body: Mapping[str, Any]) -> set[str]:
-    names = {
-        party["changeset_id"] for side in ("left", "right") for party in body[side] if party["changeset_id"]
-    }
-    return {view.changeset(name).author_principal for name in names}
 
 
 def unresolved_blocking(view: View, meeting: Meeting) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from memory_git.domain.times import format_time
 from memory_git.domain.validate import byte_length, kind_of
 from memory_git.lethe.refs import require_ref
 from memory_git.lethe.session import Transaction, View, admits
-from memory_git.storage import lethe_events, lethe_history
+from memory_git.storage import lethe_events, lethe_history, lethe_states
 from memory_git.storage.lethe_events import EventRow
 
 _REQUEST_KEYS = frozenset({"event_id", "event_type", "content", "memory_id", "actor"})
@@ -31,16 +31,29 @@ def append(transaction: Transaction, event: Mapping[str, Any]) -> EventRow:
     event_id = event.get("event_id") or transaction.sources.new_id()
     known = lethe_events.get_event(transaction.connection, transaction.project_id, event_id)
     if known is not None:
-        if known.content == event["content"] and known.event_type == event["event_type"]:
+        if _is_same(known, event):
             return known
         raise Clash("event_exists", "an event with this id exists with another content", event_id=event_id)
     if lethe_history.is_taken(transaction.connection, event_id):
         raise Clash("event_exists", "the id is another object's", event_id=event_id)
+    if lethe_states.get_salt(transaction.connection, transaction.project_id, event_id) is not None:
+        raise Clash(
+            "event_exists", "the id is a memory's, which did not come from an event", event_id=event_id
+        )
     return put(
         transaction,
         event_id,
         event["event_type"],
         event["content"],
+        event.get("memory_id"),
+        event.get("actor"),
+    )
+
+
+def _is_same(known: EventRow, event: Mapping[str, Any]) -> bool:
+    return (known.content, known.event_type, known.memory_id, known.actor) == (
+        event["content"],
+        event["event_type"],
         event.get("memory_id"),
         event.get("actor"),
     )

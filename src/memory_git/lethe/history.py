@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from memory_git.domain import trie
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.ids import is_uuid
+from memory_git.domain.ops import KINDS
 from memory_git.domain.policy import Audience
 from memory_git.domain.proof import prove
+from memory_git.domain.record import STATUSES
 from memory_git.domain.state_root import memory_key
 from memory_git.domain.trie import Entry
 from memory_git.lethe.changesets import shown_changeset
 from memory_git.lethe.refs import require_ref
-from memory_git.lethe.session import StoredState, View, admits, changeset_names, shown_entry
+from memory_git.lethe.session import REDACTED, StoredState, View, admits, changeset_names, shown_entry
 from memory_git.storage import lethe_history, lethe_states
 
 MAX_LOG = 200
@@ -73,6 +76,8 @@ def memories(
 ) -> dict[str, Any]:
     """Gives a page of the memories of a state, in the order of keys, with the relationships among them."""
     check_limit(limit, MAX_MEMORIES)
+    _check_filter("kind", kind, KINDS)
+    _check_filter("status", status, STATUSES | {REDACTED})
     state = StoredState(view, view.roots(head))
     start = _cursor(after)
     wanted: list[Entry] = []
@@ -96,6 +101,11 @@ def memories(
         "total": total,
     }
     return {**shown, "next": page[-1].key.hex()} if len(wanted) > limit else shown
+
+
+def _check_filter(name: str, value: str | None, known: Collection[str]) -> None:
+    if value and value not in known:
+        raise Invalid(f"bad_{name}", f"{name} is one of {', '.join(sorted(known))}")
 
 
 def _cursor(after: str | None) -> bytes | None:

@@ -6,7 +6,7 @@ absent, so the sides must agree on it or it is in conflict.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -49,6 +49,11 @@ class Merged:
         del base, left, right
         return self.entries.get(key)
 
+    def sides_of(self, memory_id: str) -> tuple[Entry, Entry] | None:
+        """Gives the entries of both sides of a memory that is in conflict or merged field by field, or None."""
+        found = self.records.get(memory_id)
+        return (found[1], found[2]) if found else self.sides.get(memory_id)
+
 
 class ScratchView(View):
     """A view with states above it that are not stored: records of merged bases stand under negative rows."""
@@ -58,6 +63,10 @@ class ScratchView(View):
         self._view = view
         self._scratch = ScratchNodes(view)
         self._records: dict[int, Record] = {}
+
+    def graph(self) -> CommitGraph:
+        """Gives the commit graph, as the view below has it."""
+        return self._view.graph()
 
     def roots(self, changeset_id: str) -> Roots:
         """Gives the tries of a changeset's state, as the view below has them."""
@@ -88,17 +97,39 @@ class ScratchView(View):
 
 
 def base_roots(view: ScratchView, bases: Sequence[str]) -> Roots:
-    """Gives the state to merge against: that of the one base, or of the bases merged (ambiguous keys absent)."""
-    if not bases:
-        return EMPTY, EMPTY
-    graph = view.graph()
-    merged, names = view.roots(bases[0]), [bases[0]]
-    for other in bases[1:]:
-        common = {name for before in names for name in graph.best_common_ancestors(before, other)}
-        best = [name for name in sorted(common) if not _is_behind(graph, name, common)]
-        step = merge_states(view, base_roots(view, best), merged, view.roots(other))
-        merged = _scratch_roots(view, step)
-        names.append(other)
+    """Gives the state to merge against: that of the one base, or of the bases merged (ambiguous keys absent).
+
+    Where the bases themselves cross, theirs are merged first, over any number of steps: the deepest ones stand last.
+    """
+    known: dict[tuple[str, ...], Roots] = {(): (EMPTY, EMPTY)}
+    waiting = [tuple(bases)]
+    while waiting:
+        names = waiting[-1]
+        if names in known:
+            waiting.pop()
+            continue
+        below = [step for step in _steps(view.graph(), names) if step not in known]
+        if below:
+            waiting += below
+        else:
+            known[waiting.pop()] = _merged_bases(view, names, known)
+    return known[tuple(bases)]
+
+
+def _steps(graph: CommitGraph, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Gives, for each base after the first, the best common ancestors of it and all those before it."""
+    found = []
+    for place in range(1, len(names)):
+        pairs = (graph.best_common_ancestors(before, names[place]) for before in names[:place])
+        common = {name for pair in pairs for name in pair}
+        found.append(tuple(name for name in sorted(common) if not _is_behind(graph, name, common)))
+    return found
+
+
+def _merged_bases(view: ScratchView, names: Sequence[str], known: Mapping[tuple[str, ...], Roots]) -> Roots:
+    merged = view.roots(names[0]) if names else (EMPTY, EMPTY)
+    for name, below in zip(names[1:], _steps(view.graph(), names), strict=True):
+        merged = _scratch_roots(view, merge_states(view, known[below], merged, view.roots(name)))
     return merged
 
 
@@ -110,13 +141,17 @@ def _scratch_roots(view: ScratchView, merged: Merged) -> Roots:
     memories = trie.merge(view, merged.base[0], merged.left[0], merged.right[0], merged.resolve)
     puts = {left.key: view.keep(record, left, right) for record, left, right in merged.records.values()}
     memories = trie.put_many(view, memories, puts)
-    return memories, trie.merge(view, merged.base[1], merged.left[1], merged.right[1], take_either)
+    return memories, trie.merge(view, merged.base[1], merged.left[1], merged.right[1], merge_edge)
 
 
-def take_either(key: bytes, base: Entry | None, left: Entry | None, right: Entry | None) -> Entry | None:
-    """Decides a relationship that both sides changed: a set's key is in or out, so they agree; the first is taken."""
-    del key, base
-    return left or right
+def merge_edge(key: bytes, base: Entry | None, left: Entry | None, right: Entry | None) -> Entry | None:
+    """Decides a relationship that both sides changed: as a set, in or out by the side that changed that; left's entry first.
+
+    A side that took it away and made it again did not change whether it stands.
+    """
+    del key
+    stands = right if (left is None) == (base is None) else left
+    return None if stands is None else left or right
 
 
 def merge_states(view: View, base: Roots, left: Roots, right: Roots) -> Merged:
@@ -195,16 +230,22 @@ class _TakenState:
         return right if left == self._base.has_edge(edge) else left
 
 
-def write_merged(transaction: Transaction, merged: Merged, changeset_row: int) -> Roots:
-    """Writes the merged state's tries, conflicted memories left out, and gives their roots."""
+def write_merged(
+    transaction: Transaction, merged: Merged, changeset_row: int, changed_by_ops: Container[str]
+) -> Roots:
+    """Writes the merged state's tries and gives their roots, without the memories that are in conflict or that ops change.
+
+    Those get their one version of this changeset afterwards, which follows both sides' (`Merged.sides_of`).
+    """
     nodes = _AboveScratch(transaction, merged.nodes)
     memories = trie.merge(nodes, merged.base[0], merged.left[0], merged.right[0], merged.resolve)
     puts = {
         left.key: transaction.add_version(record, changeset_row, None, left, right)
-        for record, left, right in merged.records.values()
+        for name, (record, left, right) in merged.records.items()
+        if name not in changed_by_ops
     }
     memories = trie.put_many(transaction, memories, puts)
-    return memories, trie.merge(nodes, merged.base[1], merged.left[1], merged.right[1], take_either)
+    return memories, trie.merge(nodes, merged.base[1], merged.left[1], merged.right[1], merge_edge)
 
 
 class _AboveScratch:
@@ -280,6 +321,7 @@ def _side(
         partial(_shown_claimants, state, audience),
         partial(_shown_record, state, audience),
         all(graph.is_ancestor(base_id, head) for base_id in bases),
+        partial(_record_digest, state),
     )
 
 
@@ -290,6 +332,11 @@ def _shown_claimants(state: StoredState, audience: Audience | None, claim: str) 
 def _shown_record(state: StoredState, audience: Audience | None, memory_id: str) -> Record | None:
     record = state.plain_record(memory_id)
     return record if record is not None and admits(record, audience) else None
+
+
+def _record_digest(state: StoredState, memory_id: str) -> str | None:
+    entry = state.entry(memory_id)
+    return entry.digest.hex() if entry else None
 
 
 def _authored(view: View, changeset_id: str) -> Authored:

@@ -37,7 +37,9 @@ def merge_plan(view: View, target: str, source: str, audience: Audience | None) 
         strategy = "fast_forward"
     else:
         strategy = "merge_commit"
-    if strategy == "merge_commit":
+    if strategy == "up_to_date":
+        shown = compare(view, target, target).to_json()
+    elif strategy == "merge_commit":
         changes = changes_of_merge(view, meeting, audience)
         edges = edge_changes_between(
             view, meeting.merged.base, view.roots(source), meeting.merged.nodes, audience
@@ -129,7 +131,9 @@ def revert_plan(view: View, changeset_id: str, onto: str, mainline: int | None) 
         raise Invalid("not_a_merge", "the changeset has one parent: there is no other mainline")
     if len(row.parents) > 1 and mainline not in (1, 2):
         raise Invalid("mainline_needed", "the changeset is a merge: say which parent to keep, 1 or 2")
-    parent = row.parents[(mainline or 1) - 1 if len(row.parents) > 1 else 0]
+    if len(row.parents) == 1 and mainline not in (None, 1):
+        raise Invalid("no_such_parent", "the changeset has one parent")
+    parent = row.parents[(mainline or 1) - 1]
     before, after = view.roots(parent), view.roots(changeset_id)
     plan = revert(
         view.state(onto),

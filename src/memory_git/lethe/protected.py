@@ -22,7 +22,7 @@ from memory_git.domain.policy import Denied, may_judge
 from memory_git.domain.proposals import lone_merge_allowed, state_digest
 from memory_git.domain.times import format_time
 from memory_git.lethe import conflict_rows, events
-from memory_git.lethe.changesets import stored_ops
+from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.merging import meet
 from memory_git.lethe.refs import move_ref, ref_moved, require_ref
@@ -75,7 +75,10 @@ def read_merge_request(
 def _state_agrees(state: Any, envelope: Envelope) -> bool:
     if not isinstance(state, dict) or set(state) != {"judged", "reviews"}:
         return False
-    if not isinstance(state["judged"], dict) or not isinstance(state["reviews"], list):
+    judged, reviews = state["judged"], state["reviews"]
+    if not isinstance(judged, dict) or not isinstance(judged.get("policy"), dict):
+        return False
+    if not isinstance(reviews, list) or not all(isinstance(review, dict) for review in reviews):
         return False
     return hmac.compare_digest(state_digest(state), envelope.proposal_digest)
 
@@ -140,25 +143,6 @@ def _check_authors(view: View, envelope: Envelope, state: Mapping[str, Any] | No
         verdict = may_judge(principal, authors, lone_person_may_merge=lone, judge_kind="human")
         if isinstance(verdict, Denied):
             raise NotAllowed("denied", f"denied: {verdict.reason}")
-
-
-def authors_of(view: View, head: str, without: str, strategy: str = "fast_forward") -> set[str]:
-    """Gives who wrote what is reachable from `head` and not from `without`, with the authors of what was copied.
-
-    A merge or cherry-pick changeset itself is the merger's, so the head is left out for those strategies.
-    """
-    found: set[str] = set()
-    for changeset_id in view.graph().reachable_not_from(head, [without]):
-        row = view.changeset(changeset_id)
-        if changeset_id != head or strategy == "fast_forward":
-            found.add(row.author_principal)
-        for op in stored_ops(view, row):
-            for key in ("cherrypicked_from", "source_changeset_id"):
-                origin = op.get("payload", {}).get(key)
-                if isinstance(origin, str):
-                    original = lethe_history.get_changeset(view.connection, view.project_id, origin)
-                    found |= {original.author_principal} if original else set()
-    return found
 
 
 def _check_private(view: View, envelope: Envelope) -> None:

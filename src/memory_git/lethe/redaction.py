@@ -1,7 +1,8 @@
 """Erasing a memory through every version (10-operations, redaction): text and salts go, digests and structure stay.
 
 1. The lineage is followed both ways: corrections with a new id and supersessions hold the same text.
-2. Versions, the payloads of ops that carry text, salts, event texts, claims and indexed words are erased, in one transaction.
+2. Versions, the payloads of ops that carry text, salts, event texts, claims, indexed words and stored conflicts are erased, in one
+   transaction.
 3. What is left is a row that says who ordered it and why. Backups made before still hold the text.
 `redacted` is an overlay at read time, never in a state: roots and digests stay, and verify takes an erased record's digest as opaque.
 """
@@ -17,7 +18,7 @@ from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.record import Record, record_from_json
 from memory_git.domain.times import format_time
 from memory_git.lethe.session import Transaction
-from memory_git.storage import lethe_redaction
+from memory_git.storage import lethe_conflicts, lethe_redaction
 from memory_git.storage.lethe_redaction import RedactionRow
 
 
@@ -29,6 +30,7 @@ def redact(transaction: Transaction, memory_id: str, principal: str, reason: str
     names = _lineage(transaction, memory_id)
     if not names:
         raise NotFound("memory_not_found", "no such memory, or it is erased already")
+    lethe_conflicts.erase(connection, project_id, _conflicts_naming(transaction, set(names)))
     versions = ops = events = 0
     for name in names:
         rows = [row for row, _ in lethe_redaction.bodies_of(connection, project_id, name)]
@@ -69,6 +71,12 @@ def _lineage(transaction: Transaction, memory_id: str) -> list[str]:
         for _, body in bodies:
             waiting |= _clones(record_from_json(decode(body))) - found
     return sorted(found)
+
+
+def _conflicts_naming(transaction: Transaction, names: set[str]) -> list[str]:
+    """Gives the stored conflicts of some memories: they quote keys and subjects, and whoever settled them may quote more."""
+    rows = lethe_conflicts.list_conflicts(transaction.connection, transaction.project_id, None, None)
+    return [row.conflict_id for row in rows if names & set(decode(row.body)["memory_ids"])]
 
 
 def _clones(record: Record) -> set[str]:

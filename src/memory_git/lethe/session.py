@@ -72,8 +72,11 @@ class View:
         if body is None:
             raise Corrupt("node", row, "is absent")
         trie.verified(body, expected_digest, row)
-        self.caches.nodes.put(row, (expected_digest, body))
+        self._keep_node(row, expected_digest, body)
         return body
+
+    def _keep_node(self, row: int, digest: bytes, body: bytes) -> None:
+        self.caches.nodes.put(row, (digest, body))
 
     # records
 
@@ -207,6 +210,14 @@ class Transaction(View):
     def _has_named(self, table: str) -> bool:
         return bool({"node": self._nodes, "version": self._versions, "edge": self._edges}.get(table))
 
+    def graph(self) -> CommitGraph:
+        """Gives the commit graph with what this transaction wrote; it counts as read once it is committed."""
+        graph, last = self.caches.graphs.with_uncommitted(
+            self.connection, self.project_id, self.project.number
+        )
+        self.connection.after_commit(lambda: self.caches.graphs.have_read(self.project_id, last))
+        return graph
+
     # nodes (NodeWriter)
 
     def get(self, row: int, expected_digest: bytes) -> bytes:
@@ -215,6 +226,10 @@ class Transaction(View):
         return (
             super().get(row, expected_digest) if body is None else trie.verified(body, expected_digest, row)
         )
+
+    def _keep_node(self, row: int, digest: bytes, body: bytes) -> None:
+        """Keeps a node only once it is durable: an earlier write of the same batch may have made it."""
+        self.connection.after_commit(lambda: super(Transaction, self)._keep_node(row, digest, body))
 
     def put(self, body: bytes) -> int:
         """Keeps a node back under a new row."""

@@ -34,6 +34,7 @@ from memory_git.lethe import (
     refs,
 )
 from memory_git.lethe.active import ActiveIndexes, visible
+from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.caches import Caches
 from memory_git.lethe.changesets import shown_changeset
 from memory_git.lethe.commits import create_changeset
@@ -224,17 +225,20 @@ class LetheStore:
     def is_ancestor(self, project_id: str, ancestor: str, descendant: str) -> bool:
         """Decides whether a changeset is reachable from another."""
         with self._view(project_id) as view:
+            view.changeset(ancestor), view.changeset(descendant)
             return view.graph().is_ancestor(ancestor, descendant)
 
     def merge_base(self, project_id: str, left: str, right: str) -> list[str]:
         """Gives all best common ancestors, sorted."""
         with self._view(project_id) as view:
+            view.changeset(left), view.changeset(right)
             return list(view.graph().best_common_ancestors(left, right))
 
     def authors(self, project_id: str, head: str, without: str) -> list[str]:
         """Gives who wrote what is reachable from `head` and not from `without`."""
         with self._view(project_id) as view:
-            return sorted(protected.authors_of(view, head, without))
+            view.changeset(head), view.changeset(without)
+            return sorted(authors_of(view, head, without))
 
     # states
 
@@ -286,8 +290,15 @@ class LetheStore:
         history.check_limit(limit, history.MAX_MEMORIES)
         with self._view(project_id) as view:
             state = StoredState(view, view.roots(head))
-            total_visible = len(visible(self._indexes.of(view, state.memories), audience))
-            found = matches(view, state, query, total_visible, audience)
+            active = {
+                item.memory_id: item for item in visible(self._indexes.of(view, state.memories), audience)
+            }
+            withheld, _ = contexts.withheld_at(view, head, active)
+            found = [
+                hit
+                for hit in matches(view, state, query, len(active), audience)
+                if hit[1].memory_id not in withheld
+            ]
             names = changeset_names(view, [entry for entry, _, _ in found[:limit]])
             hits = [{**shown_entry(view, entry, names), "score": score} for entry, _, score in found[:limit]]
             return {"hits": hits, "total": len(found)}
@@ -444,6 +455,7 @@ class LetheStore:
                 for project_id in lethe_history.list_projects(connection)
                 for row in lethe_receipts.list_assemblies(connection, project_id, session_key)
             ]
+        rows.sort(key=lambda row: (row.created_at, row.assembly_id))
         return [assemblies.shown(row) for row in rows]
 
     def get_assembly(self, assembly_id: str) -> Json:

@@ -6,17 +6,18 @@ from dataclasses import astuple, dataclass
 
 from memory_git.storage.connection import Connection
 
-_CONFLICT = "project_id, conflict_id, identity_digest, body, status, outcome, resolution_note, resolved_by, created_at, updated_at"
+_CONFLICT = "project_id, conflict_id, identity_digest, body, body_digest, status, outcome, resolution_note, resolved_by, created_at, updated_at"
 
 
 @dataclass(frozen=True, slots=True)
 class ConflictRow:
-    """One stored conflict; `body` is the canonical JSON that `detect` gave."""
+    """One stored conflict; `body` is the canonical JSON that `detect` gave, without summaries."""
 
     project_id: str
     conflict_id: str
     identity_digest: str
     body: bytes
+    body_digest: str
     status: str
     outcome: str | None
     resolution_note: str | None
@@ -70,7 +71,7 @@ def list_conflicts(
 
 def put_conflict(connection: Connection, row: ConflictRow) -> None:
     """Inserts a conflict."""
-    connection.execute("INSERT INTO conflict VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+    connection.execute("INSERT INTO conflict VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
 
 
 def set_conflict_status(connection: Connection, row: ConflictRow) -> None:
@@ -122,3 +123,12 @@ def proposals_of(connection: Connection, project_id: str, conflict_id: str) -> l
         (project_id, conflict_id),
     )
     return [name for (name,) in rows]
+
+
+def erase(connection: Connection, project_id: str, conflict_ids: list[str]) -> None:
+    """Erases conflicts with what proposals met of them."""
+    for table in ("conflict", "conflict_proposal"):
+        connection.execute_many(
+            f"DELETE FROM {table} WHERE project_id = ? AND conflict_id = ?",
+            [(project_id, conflict_id) for conflict_id in conflict_ids],
+        )

@@ -53,10 +53,13 @@ def redaction_of(connection: Connection, project_id: str, memory_id: str) -> Red
     return RedactionRow(*found) if found else None
 
 
-def redacted_memories(connection: Connection, project_id: str) -> set[str]:
-    """Gives the ids of the memories that were erased."""
-    rows = connection.rows("SELECT memory_id FROM redacted_memory WHERE project_id = ?", (project_id,))
-    return {memory_id for (memory_id,) in rows}
+def redacted_memories(connection: Connection, project_id: str) -> dict[str, int]:
+    """Gives the memories that were erased, each with the position of its redaction."""
+    return dict(
+        connection.rows(
+            "SELECT memory_id, redaction_seq FROM redacted_memory WHERE project_id = ?", (project_id,)
+        )
+    )
 
 
 def put_redaction(connection: Connection, row: RedactionRow, memory_ids: list[str]) -> None:

@@ -169,6 +169,7 @@ CREATE TABLE conflict (
     conflict_id TEXT NOT NULL,
     identity_digest TEXT NOT NULL,
     body BLOB NOT NULL,
+    body_digest TEXT NOT NULL,
     status TEXT NOT NULL,
     outcome TEXT,
     resolution_note TEXT,

@@ -131,6 +131,12 @@ def get_salt(connection: Connection, project_id: str, memory_id: str) -> str | N
     return found
 
 
+def salted_memories(connection: Connection, project_id: str) -> list[str]:
+    """Gives the memories that have a salt, for verify."""
+    rows = connection.rows("SELECT memory_id FROM memory_salt WHERE project_id = ?", (project_id,))
+    return [memory_id for (memory_id,) in rows]
+
+
 def put_salts(connection: Connection, project_id: str, salts: Iterable[tuple[str, str]]) -> None:
     """Inserts salts by memory id."""
     connection.execute_many(
