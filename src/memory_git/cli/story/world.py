@@ -73,7 +73,9 @@ class World:
         """Gives the environment of the world's processes: nothing of the caller's settings comes in."""
         kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
         kept |= {"CHARON_DATA_DIR": str(self.data), "LETHE_DATA_DIR": str(self.data), "PYTHONUTF8": "1"}
-        kept |= {"MEMORY_GIT_CONFIG": str(self.directory / "absent.toml")}
+        empty = self.directory / "settings.toml"
+        empty.touch()
+        kept |= {"MEMORY_GIT_CONFIG": str(empty)}
         if self.mode == "split":
             kept |= {"CHARON_UPSTREAM": f"http://127.0.0.1:{self.lethe_port}"}
         return kept

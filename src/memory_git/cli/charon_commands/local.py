@@ -1,0 +1,107 @@
+"""What the commands of the gate share: their options, the gate on the local data directory, and how they print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from memory_git.cli.program import read_settings
+from memory_git.cli.render import json_option, write_document, write_fields, write_table
+
+if TYPE_CHECKING:
+    from memory_git.charon.gate import Gate
+    from memory_git.cli.settings import Settings
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+_DURATION = re.compile(r"([1-9]\d{0,8})([smhdw])")
+
+
+def gate_options(command: Command) -> Command:
+    """Adds `--data-dir` and `--json`."""
+    data_dir = click.option(
+        "--data-dir",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="The folder of the databases and the keys. Default: CHARON_DATA_DIR.",
+    )
+    return data_dir(json_option(command))
+
+
+def project_option(command: Command) -> Command:
+    """Adds `--project` for a command that knows which project is meant when only one is granted."""
+    return click.option("--project", metavar="PROJECT", help="Which project. Default: the only one granted.")(
+        command
+    )
+
+
+def as_option(command: Command) -> Command:
+    """Adds `--as`, handed to the command as `principal_id`."""
+    return click.option(
+        "--as",
+        "principal_id",
+        metavar="PRINCIPAL",
+        help="In whose name, with their grants. Default: the first human principal.",
+    )(command)
+
+
+def duration(_context: click.Context, _parameter: click.Parameter, value: str) -> int | None:
+    """Reads `7d` and the like as seconds, `never` as None: a callback of an option."""
+    if value == "never":
+        return None
+    found = _DURATION.fullmatch(value)
+    if found is None:
+        raise click.BadParameter("a number with s, m, h, d or w, such as 7d; or never")
+    return int(found[1]) * _SECONDS[found[2]]
+
+
+def local_settings(context: click.Context, data_dir: Path | None) -> Settings:
+    """Gives the settings, with the data directory of the flag."""
+    return read_settings(context, charon__data_dir=data_dir, lethe__data_dir=data_dir)
+
+
+@contextmanager
+def local_gate(
+    context: click.Context, data_dir: Path | None, *, begins: bool = False, reconciling: bool = False
+) -> Iterator[Gate]:
+    """Opens the gate on the data directory for one command; only what `begins` work there makes it where it is absent."""
+    from memory_git.cli.opening import gate_of
+    from memory_git.domain.errors import NotFound
+
+    settings = local_settings(context, data_dir)
+    if not (begins or settings.charon.database_path.exists()):
+        raise NotFound(
+            "data_directory_absent",
+            f"{settings.charon.data_dir} holds no charon.db; `charon serve` or `charon project init` makes one",
+        )
+    with gate_of(settings, reconciling=reconciling) as gate:
+        yield gate
+
+
+def show_object(found: Mapping[str, Any], *, as_json: bool, fields: Sequence[str] | None = None) -> None:
+    """Prints one object: whole as JSON, else its fields, or those named."""
+    if as_json:
+        write_document(found)
+    else:
+        write_fields({name: found.get(name) for name in (fields or found)})
+
+
+def show_list(
+    name: str,
+    found: Sequence[Mapping[str, Any]],
+    columns: Sequence[str],
+    *,
+    as_json: bool,
+    **more: Any,
+) -> None:
+    """Prints the items of a list under the named columns; as JSON `{name: [...]}`, with `more` beside."""
+    if as_json:
+        write_document({name: list(found), **more})
+    else:
+        titles = [column.removesuffix("_id").replace("_", " ") for column in columns]
+        rows = [[item.get(column) for column in columns] for item in found]
+        write_table(titles, rows, empty=f"no {name}")
