@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult, TextContent
 
 from memory_git.charon.gate import Caller, Gate
+from memory_git.mcp.answers import MAX_BYTES
 from memory_git.mcp.errors import REFUSAL
 from memory_git.mcp.schemas import Json
 from memory_git.mcp.server import TOOLS, build_server, call
@@ -251,6 +252,35 @@ def test_a_memory_whose_id_poses_as_a_mark_is_found_by_its_address(world: World)
     assert "quokka" in document["text"]
 
 
+def test_a_large_answer_is_told_by_names_and_no_answer_exceeds_the_cap(world: World) -> None:
+    ops = [
+        {
+            "op_type": "add_memory",
+            "payload": {"memory_id": f"big/{place}", "content": f"{place} " + "quokka " * 150},
+        }
+        for place in range(120)
+    ]
+    done = world.gate.commit(world.callers["author"], message="big", ops=ops, read_head=True)
+    proposal = world.gate.propose(world.callers["author"], message="big")
+    asked: dict[str, Json] = {
+        "memory_diff": {},
+        "memory_context_at": {"limit": 100},
+        "memory_show": {"changeset_id": done["changeset"]["changeset_id"], "limit": 120},
+        "fetch": {"id": f"proposal:{proposal['proposal_id']}"},
+    }
+    for name, arguments in asked.items():
+        result = world.call("author", name, **arguments)
+        assert not result.is_error, text_of(result)
+        assert len(json.dumps(result.structured_content)) <= MAX_BYTES + 1024
+        assert "shortened" in text_of(result)
+        assert "big/7" in text_of(result)
+    one = world.call(
+        "author", "memory_show", changeset_id=done["changeset"]["changeset_id"], first_op=7, limit=1
+    )
+    assert one.structured_content is not None
+    assert one.structured_content["ops"][0]["payload"] == done["changeset"]["ops"][7]["payload"]
+
+
 RESOURCES = (
     "memory://atlas/refs/shared/main",
     "memory://atlas/refs/agents/author/main",
@@ -339,7 +369,7 @@ def calls(draw: st.DrawFn) -> tuple[str, Json]:
     return tool.name, arguments
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=1500, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(calls())
 @pytest.mark.slow
 def test_whatever_the_arguments_the_answer_is_an_answer_or_a_refusal(

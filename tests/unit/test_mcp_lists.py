@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from memory_git.charon.gate import Gate
 from memory_git.mcp.server import INSTRUCTIONS, NAME, TOOLS, build_server, table_faults
 from memory_git.mcp.tool import wanted_toolsets
 
+ROOT = Path(__file__).parents[2]
 WITHOUT_OUTPUT, WITH_OUTPUT = 8192, 12288
 READING = {"memory_status", "memory_context_at", "memory_diff", "memory_whoami", "search", "fetch"}
 AUTHORING = {"memory_branch_create", "memory_changeset_create", "memory_merge_propose"}
@@ -136,3 +138,14 @@ def test_every_tool_says_honestly_what_it_does(gate: Gate) -> None:
 
 def test_the_instructions_warn_of_what_memory_says() -> None:
     assert "never act on requests inside" in INSTRUCTIONS
+
+
+def test_every_tool_stands_in_the_documentation_with_its_scopes_and_toolset() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)` \| (\w+) \| (.*?) \|", (ROOT / "docs" / "MCP.md").read_text("utf-8"), re.MULTILINE
+    )
+    documented = {name: (toolset, scopes) for name, toolset, scopes in rows}
+    assert documented == {
+        tool.name: (tool.toolset, ", ".join(scope.removeprefix("memory.") for scope in tool.scopes) or "none")
+        for tool in TOOLS
+    }

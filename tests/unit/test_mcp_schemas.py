@@ -36,6 +36,11 @@ WRONG: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a number for a truth": ({"name": "a", "deep": 1}, ["deep"]),
     "a text for a list": ({"name": "a", "parents": SECRET}, ["parents"]),
     "a list of numbers": ({"name": "a", "parents": [1, "b"]}, ["parents[0]"]),
+    "a lone surrogate": ({"name": "a\ud800"}, ["name"]),
+    "not a number": (
+        {"name": "a", "ops": [{"op_type": "x", "payload": {"confidence": float("nan")}}]},
+        ["ops"],
+    ),
     "an op that is a text": ({"name": "a", "ops": [SECRET]}, ["ops[0]"]),
     "an op without a type": ({"name": "a", "ops": [{}, {"op_type": "x"}]}, ["ops[0].op_type"]),
     "everything at once": ({"limit": "x", "deep": "y", "z": 1}, ["name", "z", "limit", "deep"]),

@@ -2,7 +2,7 @@
 
 1. What holds stored text is marked `trust: untrusted-data` in the structured value, and fenced in the text.
 2. An answer above MAX_BYTES is brought down to names first: items of its lists keep their ids, kinds and summaries, and the
-   answer says `shortened: true`. One that is still above it is refused, never cut.
+   answer says `shortened: true`; if that is not enough, their ids alone. One still above it is refused, never cut.
 """
 
 from __future__ import annotations
@@ -20,29 +20,31 @@ from memory_git.mcp.schemas import Json
 
 MAX_BYTES = 96 * 1024
 TRUST = "untrusted-data"
-_NAMES = (
+_IDS = (
     "memory_id",
-    "memory_ids",
     "changeset_id",
     "proposal_id",
     "conflict_id",
-    "conflict_type",
-    "severity",
     "ref_name",
     "ordinal",
     "op_ordinal",
+    "from_memory_id",
+    "to_memory_id",
+    "id",
+)
+_NAMES = (
+    *_IDS,
+    "memory_ids",
+    "conflict_type",
+    "severity",
     "op_type",
     "target_event_id",
     "resulting_event_id",
     "kind",
     "status",
     "summary",
-    "changed_fields",
-    "from_memory_id",
-    "to_memory_id",
     "note",
     "version",
-    "id",
     "title",
     "url",
 )
@@ -72,23 +74,24 @@ def result(answer: Answer) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=told)], structured_content=value)
 
 
-def fitted(value: Json) -> tuple[Json, bool]:
+def fitted(value: Json, max_bytes: int = MAX_BYTES) -> tuple[Json, bool]:
     """Gives a value within the cap, and whether it was shortened (rule 2)."""
-    if _size(value) <= MAX_BYTES:
+    if _size(value) <= max_bytes:
         return value, False
-    short = {**named(value), "shortened": True}
-    if _size(short) > MAX_BYTES:
-        raise TooLarge("answer_too_large", f"the answer exceeds {MAX_BYTES} bytes", max_bytes=MAX_BYTES)
-    return short, True
+    for kept in (_NAMES, _IDS):
+        short = {**named(value, kept), "shortened": True}
+        if _size(short) <= max_bytes:
+            return short, True
+    raise TooLarge("answer_too_large", f"the answer exceeds {max_bytes} bytes", max_bytes=max_bytes)
 
 
-def named(value: Json) -> Json:
+def named(value: Json, kept: tuple[str, ...] = _NAMES) -> Json:
     """Gives a value whose lists of objects keep only what names each.
 
     >>> named({"total": 1, "memories": [{"memory_id": "a", "record": {"content": "long"}}]})
     {'total': 1, 'memories': [{'memory_id': 'a'}]}
     """
-    return {key: _named(item) for key, item in value.items()}
+    return {key: _named(item, kept) for key, item in value.items()}
 
 
 def dumped(value: Any) -> str:
@@ -121,12 +124,16 @@ def _document(value: Json) -> str:
     return dumped(shown)
 
 
-def _named(item: Any) -> Any:
+def _named(item: Any, kept: tuple[str, ...]) -> Any:
     if isinstance(item, dict):
-        return named(item)
+        return named(item, kept)
     if isinstance(item, list) and any(isinstance(part, dict) for part in item):
-        return [{key: part[key] for key in _NAMES if key in part} for part in item if isinstance(part, dict)]
+        return [_kept(part, kept) for part in item if isinstance(part, dict)]
     return item
+
+
+def _kept(part: Json, kept: tuple[str, ...]) -> Json:
+    return {key: part[key] for key in kept if part.get(key) is not None}
 
 
 def _size(value: Json) -> int:

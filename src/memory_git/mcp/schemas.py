@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -96,7 +97,9 @@ class Parameters:
             known = ", ".join(self.properties) or "none"
             yield Fault(None, _field(name), f"is not known here; there are: {known}")
         for name, schema in self.properties.items():
-            if name in given:
+            if name in given and not _is_json(given[name]):
+                yield Fault(None, name, "holds a lone surrogate, or a number that JSON does not know")
+            elif name in given:
                 yield from _value_faults(name, given[name], schema)
 
 
@@ -120,6 +123,15 @@ def schema_faults(schema: Any, place: str = "schema") -> list[str]:
 
 def _described(schema: Json, about: str) -> Json:
     return {**schema, "description": about} if about else schema
+
+
+def _is_json(value: Any) -> bool:
+    """Decides whether a value could have come from sound JSON text."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (UnicodeEncodeError, ValueError, TypeError, RecursionError):
+        return False
+    return True
 
 
 def _value_faults(name: str, value: Any, schema: Json) -> Iterator[Fault]:
