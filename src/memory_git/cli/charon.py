@@ -25,6 +25,30 @@ COMMANDS = {
     "reconcile": Entry(
         "Compare gate, store and ledger; mend after a crash.", "memory_git.cli.charon_commands.reconcile"
     ),
+    "principal": Entry(
+        "People, agents and services that may call.", "memory_git.cli.charon_commands.principal"
+    ),
+    "obol": Entry("Tokens of principals.", "memory_git.cli.charon_commands.obol"),
+    "grant": Entry("What principals may do in which project.", "memory_git.cli.charon_commands.grant"),
+    "project": Entry("Projects, and what each asks of its merges.", "memory_git.cli.charon_commands.project"),
+    "proposal": Entry(
+        "Work proposed for accepted memory: review it, merge it.", "memory_git.cli.charon_commands.proposal"
+    ),
+    "conflict": Entry(
+        "Conflicts of proposals, and their settlement.", "memory_git.cli.charon_commands.conflict"
+    ),
+    "import": Entry(
+        "Commit the memories of another program to a branch.", "memory_git.cli.charon_commands.importing"
+    ),
+    "ledger": Entry("The audit of every call.", "memory_git.cli.charon_commands.ledger"),
+    "backup": Entry("Write a backup, while serving.", "memory_git.cli.charon_commands.backup"),
+    "restore": Entry(
+        "Restore a backup into an empty data directory.", "memory_git.cli.charon_commands.restore"
+    ),
+    "reconcile": Entry(
+        "Compare gate and store, and end a recovery.", "memory_git.cli.charon_commands.reconcile"
+    ),
+    "redact": Entry("Erase a memory for good.", "memory_git.cli.charon_commands.redact"),
     "completion": Entry("Print the completion script of a shell.", "memory_git.cli.completion"),
 }
 

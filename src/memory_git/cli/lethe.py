@@ -9,6 +9,7 @@ from memory_git.cli.program import Entry, make_program, run
 
 COMMANDS = {
     "serve": Entry("Serve the store to Charon.", "memory_git.cli.lethe_commands.serve"),
+    "memory": Entry("See history and states, make branches.", "memory_git.cli.lethe_commands.memory"),
     "verify-chain": Entry(
         "Recompute everything, and find any changed byte.", "memory_git.cli.lethe_commands.verify_chain"
     ),

@@ -1,4 +1,4 @@
-"""`charon backup`: both databases at one point."""
+"""`charon backup`: both databases and a manifest, taken while serving."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ from pathlib import Path
 
 import click
 
-from memory_git.cli.opening import gate_of
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_fields
+from memory_git.cli.charon_commands.local import gate_options, local_gate
+from memory_git.cli.render import write_document, write_fields, write_table
 
 
 @click.command("backup")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="An empty or new folder.")
 @click.option(
-    "--with-keys",
-    is_flag=True,
-    help="Copy the keys too: a restore elsewhere needs them. Keep such a copy secret.",
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    required=True,
+    help="A new or empty folder for the backup.",
 )
-@json_option
+@click.option(
+    "--with-keys", is_flag=True, help="Copy the keys too; without them no token holds in a restore."
+)
+@gate_options
 @click.pass_context
-def command(context: click.Context, out: Path, with_keys: bool, as_json: bool) -> None:
-    """Copies both databases at one consistent point, while servers go on serving, with a manifest of digests and heads.
+def command(context: click.Context, out: Path, with_keys: bool, data_dir: Path | None, as_json: bool) -> None:
+    """Write a backup of the gate and the store. A server may be running on them.
 
-    Example: charon backup --out backups/monday
+    Example: charon backup --out /mnt/backup/monday --with-keys
     """
-    with gate_of(read_settings(context)) as gate:
-        manifest = gate.backup(gate.as_operator(), out.absolute(), with_keys=with_keys)
+    with local_gate(context, data_dir) as gate:
+        manifest = gate.backup(gate.as_operator(), out, with_keys)
     if as_json:
         write_document(manifest)
-    else:
-        files = ", ".join(item["name"] for item in manifest["files"])
-        write_fields(
-            {"folder": str(out), "files": files, "keys": manifest["keys"], "at": manifest["created_at"]}
-        )
+        return
+    write_fields({"folder": str(out), "created_at": manifest["created_at"], "keys": manifest["keys"]})
+    write_table(("file", "sha256"), [(item["name"], item["sha256"]) for item in manifest["files"]])

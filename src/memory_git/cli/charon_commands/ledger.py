@@ -1,86 +1,83 @@
-"""`charon ledger`: the audit."""
+"""`charon ledger`: the audit of every call, one chain a project and one for calls that name none."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import click
 
+from memory_git.cli.charon_commands.local import gate_options, local_gate, show_list
 from memory_git.cli.exits import Exit
-from memory_git.cli.opening import gate_of
-from memory_git.cli.options import project_option
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_table, write_text
+from memory_git.cli.render import write_document, write_table, write_text
 
-EVERY = "One project's chain."
-
-
-@click.group("ledger")
-def command() -> None:
-    """Reads and verifies the record of every call: who, what, allowed or denied, and what came of it.
-
-    Example: charon ledger verify
-    """
+command = click.Group("ledger", help="The audit of every call.")
 
 
 @command.command("tail")
-@project_option("One project's chain. Default: that of calls that name none.")
-@click.option(
-    "--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most so many rows."
-)
-@json_option
+@click.option("--project", metavar="PROJECT", help="Its chain. Default: that of calls which name no project.")
+@click.option("--limit", type=int, default=50, show_default=True, help="The last so many rows, up to 1000.")
+@gate_options
 @click.pass_context
-def tail(context: click.Context, project: str | None, limit: int, as_json: bool) -> None:
-    """Shows the last rows of a chain.
+def tail(
+    context: click.Context, project: str | None, limit: int, data_dir: Path | None, as_json: bool
+) -> None:
+    """Show the last rows of a chain, oldest first.
 
-    Example: charon ledger tail --project default
+    Example: charon ledger tail --project atlas --limit 20
     """
-    with gate_of(read_settings(context)) as gate:
+    with local_gate(context, data_dir) as gate:
         rows = gate.ledger_tail(gate.as_operator(), project, limit)
     if as_json:
-        write_document(rows)
-    else:
-        names = ("seq", "at", "principal_id", "surface", "route", "phase", "decision", "reason", "outcome")
-        shown = [[row.get(name) or "-" for name in names] for row in rows]
-        write_table(
-            ["seq", "at", "principal", "surface", "route", "phase", "decision", "reason", "outcome"],
-            shown,
-            empty="No row.",
-        )
+        write_document({"rows": rows})
+        return
+    columns = ("seq", "at", "kind", "principal_id", "surface", "route", "decision", "outcome", "reason")
+    show_list("rows", [_flat(row) for row in rows], columns, as_json=False)
 
 
 @command.command("verify")
-@project_option("One project's chain. Default: all chains.")
-@json_option
+@click.option("--project", metavar="PROJECT", help="Only its chain. Default: all chains.")
+@gate_options
 @click.pass_context
-def verify(context: click.Context, project: str | None, as_json: bool) -> Exit:
-    """Recomputes the chain with the ledger key, and compares it with the anchor. Ends with 1 if anything does not agree.
+def verify(context: click.Context, project: str | None, data_dir: Path | None, as_json: bool) -> Exit:
+    """Recompute the chains under the ledger key, and compare them with the anchor. Ends with 1 for a fault.
 
     Example: charon ledger verify
     """
-    with gate_of(read_settings(context)) as gate:
-        found = gate.ledger_verify(gate.as_operator(), project)
+    with local_gate(context, data_dir) as gate:
+        report = gate.ledger_verify(gate.as_operator(), project)
     if as_json:
-        write_document(found)
+        write_document(report)
     else:
-        write_table(["fault"], [[str(item)] for item in found["faults"]])
-        write_text("The ledger agrees." if found["ok"] else f"{len(found['faults'])} fault(s).")
-    return Exit.DONE if found["ok"] else Exit.FINDING
+        counted = [(chain or "(no project)", rows) for chain, rows in report["checked"].items()]
+        write_table(("chain", "rows"), counted, empty="no rows")
+        faults = [(item["project_id"], item["seq"], item["why"]) for item in report["faults"]]
+        write_table(("broken chain", "row", "why"), faults)
+    return Exit.DONE if report["ok"] else Exit.FINDING
 
 
 @command.command("export")
-@project_option("One project's chain. Default: all chains.")
-@json_option
+@click.option("--project", metavar="PROJECT", help="Only its chain. Default: all chains.")
+@gate_options
 @click.pass_context
-def export(context: click.Context, project: str | None, as_json: bool) -> None:
-    """Prints all rows, one JSON document a line; with --json, one list.
+def export(context: click.Context, project: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """Print all rows with their links as JSON lines; with --json, as one document.
 
     Example: charon ledger export > ledger.jsonl
     """
-    import orjson
-
-    with gate_of(read_settings(context)) as gate:
+    with local_gate(context, data_dir) as gate:
         rows = gate.ledger_export(gate.as_operator(), project)
         if as_json:
-            write_document(list(rows))
-        else:
-            for row in rows:
-                write_text(orjson.dumps(row).decode())
+            write_document({"rows": list(rows)})
+            return
+        for row in rows:
+            write_text(json.dumps(row, allow_nan=False).replace("\x7f", "\\u007f"))
+        sys.stdout.flush()
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Gives a row's own fields and those of its view side by side."""
+    return {**row, **row.get("view", {})}

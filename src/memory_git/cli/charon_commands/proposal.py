@@ -1,134 +1,187 @@
-"""`charon proposal`: from a branch into accepted memory."""
+"""`charon proposal`: work proposed for accepted memory, its reviews, and its merge."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_git.cli.opening import acting, gate_of
-from memory_git.cli.options import as_option, project_option
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_fields, write_table, write_text
-
-Json = dict[str, Any]
-VERDICTS = ("approve", "request_changes", "reject")
-SHOWN_SECTIONS = (
-    "memories_added",
-    "corrections_proposed",
-    "records_superseded",
-    "duplicates_detected",
-    "statuses_changed",
-    "relationships_added",
-    "relationships_removed",
+from memory_git.cli.charon_commands.local import (
+    as_option,
+    gate_options,
+    local_gate,
+    project_option,
+    show_list,
 )
+from memory_git.cli.charon_commands.proposal_view import show_proposal
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-@click.group("proposal")
-def command() -> None:
-    """Proposes work for accepted memory, reviews it, merges it.
+    from memory_git.charon.gate import Caller, Gate
 
-    Example: charon proposal list
-    """
+command = click.Group("proposal", help="Work proposed for accepted memory: review it, merge it.")
+_SHARED_MAIN = "refs/shared/main"
 
 
 @command.command("create")
-@project_option()
-@click.option("--ref", help="The branch whose head is proposed. Default: the principal's working branch.")
-@click.option("--head", help="The changeset to propose, instead of a branch's head.")
-@click.option("--target", default="refs/shared/main", show_default=True, help="Where it is to go.")
-@click.option("--title", default="", help="A line that says what it is.")
-@click.option("--message", required=True, help="Why it should be accepted.")
-@as_option()
-@json_option
+@project_option
+@click.option("--ref", "source_ref", metavar="REF", help="Propose the head of this ref. Default: your own.")
+@click.option("--head", metavar="CHANGESET", help="Propose this changeset.")
+@click.option(
+    "--target", default=_SHARED_MAIN, show_default=True, metavar="REF", help="Which ref shall move."
+)
+@click.option(
+    "--select",
+    "selected",
+    multiple=True,
+    metavar="CHANGESET:ORDINAL",
+    help="Propose only this op of what the head reaches.",
+)
+@click.option("--title", default="", help="A short name.")
+@click.option("--message", "-m", required=True, help="What it brings, and why.")
+@click.option(
+    "--key", "idempotency_key", metavar="KEY", help="Repeated with this key, it is the same proposal."
+)
+@as_option
+@gate_options
 @click.pass_context
 def create(
     context: click.Context,
     project: str | None,
-    ref: str | None,
+    source_ref: str | None,
     head: str | None,
     target: str,
+    selected: tuple[str, ...],
     title: str,
     message: str,
-    principal: str | None,
+    idempotency_key: str | None,
+    principal_id: str | None,
+    data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Proposes a head for a protected ref, pinned as it stands now.
+    """Propose work for a protected ref, pinned to the heads of now.
 
-    Example: charon proposal create --as builder --ref refs/agents/builder/main --message "What I learned"
+    Example: charon proposal create --project atlas --ref refs/agents/builder/main -m "Notes of the morning"
     """
-    with gate_of(read_settings(context)) as gate:
-        made = gate.propose(
-            acting(gate, principal),
+    ops = [_selected(text) for text in selected] or None
+    _do(
+        context,
+        data_dir,
+        principal_id,
+        lambda gate, caller: gate.propose(
+            caller,
             project,
             message=message,
             title=title,
             target_ref=target,
-            source_ref=ref,
+            source_ref=source_ref,
             head_changeset_id=head,
-        )
-    _show(made, as_json)
+            selected_ops=ops,
+            idempotency_key=idempotency_key,
+        ),
+        as_json=as_json,
+    )
 
 
 @command.command("list")
-@project_option()
-@click.option("--status", help="open, or one status. Default: all.")
-@click.option("--limit", type=click.IntRange(1, 200), default=50, show_default=True, help="At most so many.")
-@as_option()
-@json_option
+@project_option
+@click.option("--status", metavar="STATUS", help="open, or one status such as merged.")
+@click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
+@click.option("--after", metavar="ID", help="Go on after this proposal.")
+@as_option
+@gate_options
 @click.pass_context
-def list_(
+def list_all(
     context: click.Context,
     project: str | None,
     status: str | None,
     limit: int,
-    principal: str | None,
+    after: str | None,
+    principal_id: str | None,
+    data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Lists proposals, newest first.
+    """List proposals, newest first.
 
-    Example: charon proposal list --status open
+    Example: charon proposal list --project atlas --status open
     """
-    with gate_of(read_settings(context)) as gate:
-        page = gate.proposals(acting(gate, principal), project, status, limit)
-    if as_json:
-        write_document(page)
-    else:
-        names = ("proposal_id", "status", "originator", "target_ref", "title", "message")
-        rows = [[item[name] for name in names] for item in page["proposals"]]
-        write_table(["proposal", "status", "by", "target", "title", "message"], rows, empty="No proposal.")
+    from memory_git.cli.opening import acting
+
+    with local_gate(context, data_dir) as gate:
+        page = gate.proposals(acting(gate, principal_id), project, status, limit, after)
+    columns = ("proposal_id", "status", "originator", "source_ref", "target_ref", "title", "message")
+    more = {"next": page["next"]} if "next" in page else {}
+    show_list("proposals", page["proposals"], columns, as_json=as_json, **more)
+    if more and not as_json:
+        click.echo(f"more: --after {page['next']}", err=True)
 
 
 @command.command("show")
 @click.argument("proposal_id")
-@as_option()
-@json_option
+@as_option
+@gate_options
 @click.pass_context
-def show(context: click.Context, proposal_id: str, principal: str | None, as_json: bool) -> None:
-    """Shows what a proposal would change, what it contradicts, and what it lacks.
+def show(
+    context: click.Context, proposal_id: str, principal_id: str | None, data_dir: Path | None, as_json: bool
+) -> None:
+    """Show a proposal: what it changes, its conflicts and reviews, what it lacks to be merged.
 
-    Example: charon proposal show 0198c0de-…
+    Example: charon proposal show 0198c5f0-7d3e-7a41-9c55-0d1f5a2b3c4d
     """
-    with gate_of(read_settings(context)) as gate:
-        _show(gate.proposal(acting(gate, principal), proposal_id), as_json)
+    _do(
+        context,
+        data_dir,
+        principal_id,
+        lambda gate, caller: gate.proposal(caller, proposal_id),
+        as_json=as_json,
+    )
 
 
 @command.command("review")
 @click.argument("proposal_id")
-@click.argument("verdict", type=click.Choice(VERDICTS))
-@click.option("--comment", default="", help="The reason; needed unless you approve.")
-@as_option()
-@json_option
+@click.option(
+    "--verdict",
+    type=click.Choice(["approve", "request_changes", "reject"]),
+    required=True,
+    help="A rejection is final.",
+)
+@click.option("--comment", default="", help="Why; needed unless you approve.")
+@click.option("--severity", type=click.Choice(["info", "warning", "blocking"]), help="How grave it is.")
+@click.option(
+    "--judged",
+    "judged_digest",
+    metavar="DIGEST",
+    help="The judged_digest that you saw: refused if it changed.",
+)
+@as_option
+@gate_options
 @click.pass_context
 def review(
-    context: click.Context, proposal_id: str, verdict: str, comment: str, principal: str | None, as_json: bool
+    context: click.Context,
+    proposal_id: str,
+    verdict: str,
+    comment: str,
+    severity: str | None,
+    judged_digest: str | None,
+    principal_id: str | None,
+    data_dir: Path | None,
+    as_json: bool,
 ) -> None:
-    """Records a verdict on a proposal that you did not write. reject is final.
+    """Judge a proposal. Nobody judges what they wrote.
 
-    Example: charon proposal review 0198c0de-… approve --as ann
+    Example: charon proposal review 0198c5f0-… --verdict approve --comment "Read and agreed."
     """
-    with gate_of(read_settings(context)) as gate:
-        _show(gate.review(acting(gate, principal), proposal_id, verdict, comment), as_json)
+    _do(
+        context,
+        data_dir,
+        principal_id,
+        lambda gate, caller: gate.review(
+            caller, proposal_id, verdict, comment, severity=severity, judged_digest=judged_digest
+        ),
+        as_json=as_json,
+    )
 
 
 @command.command("merge")
@@ -136,99 +189,155 @@ def review(
 @click.option(
     "--strategy",
     type=click.Choice(["fast_forward", "merge_commit", "cherry_pick"]),
-    help="Default: the simplest.",
+    help="Which shape. Default: what fits.",
 )
-@as_option()
-@json_option
+@click.option(
+    "--resolutions",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="A JSON list of ops that settle what both sides changed; - is standard input.",
+)
+@click.option("--key", "idempotency_key", metavar="KEY", help="Repeated with this key, it is the same merge.")
+@as_option
+@gate_options
 @click.pass_context
 def merge(
-    context: click.Context, proposal_id: str, strategy: str | None, principal: str | None, as_json: bool
+    context: click.Context,
+    proposal_id: str,
+    strategy: str | None,
+    resolutions: Any,
+    idempotency_key: str | None,
+    principal_id: str | None,
+    data_dir: Path | None,
+    as_json: bool,
 ) -> None:
-    """Makes an approved proposal accepted memory.
+    """Merge an approved proposal into its target.
 
-    Example: charon proposal merge 0198c0de-… --as ann
+    Example: charon proposal merge 0198c5f0-7d3e-7a41-9c55-0d1f5a2b3c4d
     """
-    with gate_of(read_settings(context)) as gate:
-        _show(gate.merge(acting(gate, principal), proposal_id, strategy=strategy), as_json)
+    ops = _resolutions(resolutions.read()) if resolutions is not None else None
+    _do(
+        context,
+        data_dir,
+        principal_id,
+        lambda gate, caller: gate.merge(caller, proposal_id, idempotency_key, strategy, ops),
+        as_json=as_json,
+    )
 
 
 @command.command("cancel")
 @click.argument("proposal_id")
-@as_option()
-@json_option
+@as_option
+@gate_options
 @click.pass_context
-def cancel(context: click.Context, proposal_id: str, principal: str | None, as_json: bool) -> None:
-    """Takes an open proposal back; the branch stays.
+def cancel(
+    context: click.Context, proposal_id: str, principal_id: str | None, data_dir: Path | None, as_json: bool
+) -> None:
+    """Take an open proposal back; the work stays on its branch.
 
-    Example: charon proposal cancel 0198c0de-… --as builder
+    Example: charon proposal cancel 0198c5f0-… --as builder
     """
-    with gate_of(read_settings(context)) as gate:
-        _show(gate.cancel(acting(gate, principal), proposal_id), as_json)
+    _do(
+        context,
+        data_dir,
+        principal_id,
+        lambda gate, caller: gate.cancel(caller, proposal_id),
+        as_json=as_json,
+    )
 
 
 @command.command("rebase")
 @click.argument("proposal_id")
-@as_option()
-@json_option
+@as_option
+@gate_options
 @click.pass_context
-def rebase(context: click.Context, proposal_id: str, principal: str | None, as_json: bool) -> None:
-    """Replays a stale proposal on the present head of its target.
+def rebase(
+    context: click.Context, proposal_id: str, principal_id: str | None, data_dir: Path | None, as_json: bool
+) -> None:
+    """Replay a stale proposal on the present head of its target.
 
-    Example: charon proposal rebase 0198c0de-… --as builder
+    Example: charon proposal rebase 0198c5f0-… --as builder
     """
-    with gate_of(read_settings(context)) as gate:
-        _show(gate.rebase(acting(gate, principal), proposal_id), as_json)
+    _do(
+        context,
+        data_dir,
+        principal_id,
+        lambda gate, caller: gate.rebase(caller, proposal_id),
+        as_json=as_json,
+    )
 
 
 @command.command("revert")
 @click.argument("changeset_id")
-@project_option()
-@click.option("--message", help="Why it is taken back.")
-@click.option("--mainline", type=click.IntRange(1, 2), help="Of a merge: the parent to go back to.")
-@as_option()
-@json_option
+@project_option
+@click.option(
+    "--target", default=_SHARED_MAIN, show_default=True, metavar="REF", help="Where it was accepted."
+)
+@click.option("--mainline", type=click.IntRange(1, 2), help="Of a merge: the parent that stays, 1 or 2.")
+@click.option("--title", default="", help="A short name.")
+@click.option("--message", "-m", help="Why it is taken back.")
+@click.option(
+    "--key", "idempotency_key", metavar="KEY", help="Repeated with this key, it is the same proposal."
+)
+@as_option
+@gate_options
 @click.pass_context
 def revert(
     context: click.Context,
     changeset_id: str,
     project: str | None,
-    message: str | None,
+    target: str,
     mainline: int | None,
-    principal: str | None,
+    title: str,
+    message: str | None,
+    idempotency_key: str | None,
+    principal_id: str | None,
+    data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Proposes to take an accepted changeset back by a new one.
+    """Propose to take an accepted changeset back.
 
-    Example: charon proposal revert 0198c0de-… --as builder --message "It was wrong"
+    Example: charon proposal revert 0198c5f0-… --project atlas -m "The limit was raised again."
     """
-    with gate_of(read_settings(context)) as gate:
-        caller = acting(gate, principal)
-        _show(gate.propose_revert(caller, project, changeset_id, mainline=mainline, message=message), as_json)
+    _do(
+        context,
+        data_dir,
+        principal_id,
+        lambda gate, caller: gate.propose_revert(
+            caller, project, changeset_id, target, mainline, title, message, idempotency_key
+        ),
+        as_json=as_json,
+    )
 
 
-def _show(proposal: Json, as_json: bool) -> None:
-    if as_json:
-        write_document(proposal)
-        return
-    names = ("proposal_id", "status", "title", "message", "originator", "target_ref", "head_changeset_id")
-    fields: Json = {name: proposal[name] for name in names if proposal.get(name)}
-    if proposal.get("stale"):
-        fields["stale"] = f"yes: {proposal['target_ref']} is at {proposal['current_head']}"
-    write_fields(fields)
-    diff = proposal.get("diff", {})
-    for section in SHOWN_SECTIONS:
-        for item in diff.get(section, []):
-            write_text(f"  {section.replace('_', ' ')}: {_told(item)}")
-    for conflict in proposal.get("conflicts", []):
-        write_text(f"  conflict, {conflict['severity']}: {conflict['conflict_type']}: {conflict['detail']}")
-        for side, name in (("left", "accepted"), ("right", "proposed")):
-            for party in conflict[side]:
-                write_text(f"    {name}: {party['memory_id']}: {party['summary']}")
-    for lacking in proposal.get("verdict", {}).get("missing", []):
-        write_text(f"  still needed: {lacking['what']}")
+def _do(
+    context: click.Context,
+    data_dir: Path | None,
+    principal_id: str | None,
+    verb: Callable[[Gate, Caller], Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Calls one verb in somebody's name and shows the proposal that it gives."""
+    from memory_git.cli.opening import acting
+
+    with local_gate(context, data_dir) as gate:
+        found = verb(gate, acting(gate, principal_id))
+    show_proposal(found, as_json=as_json)
 
 
-def _told(item: Json) -> str:
-    if "from_memory_id" in item:
-        return f"{item['from_memory_id']} {item.get('kind', '')} {item['to_memory_id']}"
-    return f"{item['memory_id']}: {item['summary']}"
+def _selected(text: str) -> dict[str, Any]:
+    changeset_id, mark, ordinal = text.rpartition(":")
+    if not (mark and changeset_id and ordinal.isascii() and ordinal.isdigit()):
+        raise click.BadParameter(f"{text} is not of the form CHANGESET:ORDINAL", param_hint="--select")
+    return {"changeset_id": changeset_id, "ordinal": int(ordinal)}
+
+
+def _resolutions(text: bytes) -> list[Any]:
+    from memory_git.domain.canonical import decode
+    from memory_git.domain.errors import Invalid
+
+    found = decode(text)
+    if not isinstance(found, list):
+        raise Invalid("bad_json", "the resolutions are a JSON list of ops", field="resolutions")
+    return found

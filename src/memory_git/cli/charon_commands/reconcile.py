@@ -1,29 +1,45 @@
-"""`charon reconcile`: do the gate, the store and the ledger know the same?"""
+"""`charon reconcile`: whether gate and store agree, after a crash or a restore."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
 import click
 
+from memory_git.cli.charon_commands.local import gate_options, local_gate
 from memory_git.cli.exits import Exit
-from memory_git.cli.opening import gate_of
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_table, write_text
+from memory_git.cli.render import write_document, write_fields, write_table
 
 
 @click.command("reconcile")
-@click.option("--repair", is_flag=True, help="Finish or roll back what a crash left between two steps.")
-@json_option
+@click.option("--repair", is_flag=True, help="Mend what can be mended, then compare.")
+@gate_options
 @click.pass_context
-def command(context: click.Context, repair: bool, as_json: bool) -> Exit:
-    """Compares proposals, advances, heads and the ledger. Ends with 1 unless they agree; a clean report lifts read-only.
+def command(context: click.Context, repair: bool, data_dir: Path | None, as_json: bool) -> Exit:
+    """Compare the gate with the store. Ends with 1 for a fault; a clean report ends the read-only state of a restore.
 
     Example: charon reconcile --repair
     """
-    with gate_of(read_settings(context), reconciling=repair) as gate:
-        report = gate.reconcile(gate.as_operator(), repair=repair)
+    with local_gate(context, data_dir, reconciling=True) as gate:
+        report = gate.reconcile(gate.as_operator(), repair)
     if as_json:
         write_document(report)
     else:
-        write_table(["fault"], [[str(item)] for item in report["faults"]])
-        write_text("Everything agrees." if report["ok"] else f"{len(report['faults'])} fault(s).")
+        counted = report["checked"]
+        write_fields({"ok": report["ok"], **counted, "recovery lifted": report["recovery_lifted"]})
+        write_table(("repaired", "project", "of"), _rows(report["repaired"]))
+        write_table(("fault", "project", "of"), _rows(report["faults"]))
     return Exit.DONE if report["ok"] else Exit.FINDING
+
+
+def _rows(found: Sequence[Mapping[str, Any]]) -> list[tuple[object, object, object]]:
+    return [
+        (
+            item["kind"],
+            item["project_id"],
+            [f"{name} {value}" for name, value in item.items() if name not in ("kind", "project_id")],
+        )
+        for item in found
+    ]

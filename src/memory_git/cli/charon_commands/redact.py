@@ -1,55 +1,55 @@
-"""`charon redact`: the one way to erase."""
+"""`charon redact`: the one command that erases."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import click
 
-from memory_git.cli.opening import acting, gate_of
-from memory_git.cli.options import as_option, project_option
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_fields, write_table
+from memory_git.cli.charon_commands.local import (
+    as_option,
+    gate_options,
+    local_gate,
+    project_option,
+    show_list,
+    show_object,
+)
 
 
 @click.command("redact")
 @click.argument("memory_id", required=False)
-@project_option()
+@project_option
 @click.option("--reason", help="Why it is erased; it stays on record.")
-@click.option("--list", "list_", is_flag=True, help="List what was erased, instead.")
-@as_option()
-@json_option
+@click.option("--list", "lists", is_flag=True, help="List what was erased so far, and erase nothing.")
+@as_option
+@gate_options
 @click.pass_context
 def command(
     context: click.Context,
     memory_id: str | None,
     project: str | None,
     reason: str | None,
-    list_: bool,
-    principal: str | None,
+    lists: bool,
+    principal_id: str | None,
+    data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Erases a memory through every version, for good. Needs the scope memory.redact, which no other implies.
+    """Erase MEMORY_ID for good: its text in every version, on every branch. Digests and structure stay.
 
-    Digests and history stay, and still verify. Backups made before still hold the text.
+    It takes the scope memory.redact, which no profile holds. Backups that were made before still hold the text.
 
-    Example: charon redact person/address --reason "Asked for by the person" --as privacy-officer
+    Example: charon redact customer/4711 --project atlas --reason "Asked for by the customer"
     """
-    if not list_ and (memory_id is None or not reason):
-        raise click.UsageError("name a memory and a --reason, or ask with --list")
-    with gate_of(read_settings(context)) as gate:
-        caller = acting(gate, principal)
-        done: Any = (
-            gate.redactions(caller, project)
-            if list_
-            else gate.redact(caller, project, memory_id or "", reason or "")
-        )
-    if as_json:
-        write_document(done)
-    elif isinstance(done, list):
-        rows = [
-            [item["at"], item["principal"], ", ".join(item["memory_ids"]), item["reason"]] for item in done
-        ]
-        write_table(["at", "by", "memories", "reason"], rows, empty="Nothing was erased.")
-    else:
-        write_fields({name: done[name] for name in ("redaction_id", "versions", "ops", "events", "at")})
+    from memory_git.cli.opening import acting
+
+    if lists == (memory_id is not None):
+        raise click.UsageError("Give either MEMORY_ID or --list.")
+    if not lists and reason is None:
+        raise click.UsageError("Missing option '--reason'.")
+    with local_gate(context, data_dir) as gate:
+        caller = acting(gate, principal_id)
+        if memory_id is None:
+            columns = ("redaction_id", "memory_ids", "principal", "reason", "at")
+            show_list("redactions", gate.redactions(caller, project), columns, as_json=as_json)
+        else:
+            show_object(gate.redact(caller, project, memory_id, reason or ""), as_json=as_json)

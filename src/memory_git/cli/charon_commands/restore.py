@@ -1,4 +1,4 @@
-"""`charon restore`: a backup into an empty data directory."""
+"""`charon restore`: a backup, verified, into an empty data directory."""
 
 from __future__ import annotations
 
@@ -6,37 +6,39 @@ from pathlib import Path
 
 import click
 
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_text
+from memory_git.cli.charon_commands.local import gate_options, local_settings
+from memory_git.cli.render import write_document, write_fields
 
 
 @click.command("restore")
 @click.option(
     "--from",
     "source",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    type=click.Path(file_okay=False, path_type=Path),
     required=True,
-    help="The backup's folder.",
+    help="The folder that `charon backup` wrote.",
 )
-@click.option(
-    "--data-dir",
-    type=click.Path(path_type=Path),
-    help="The folder to restore into. Default: CHARON_DATA_DIR.",
-)
-@json_option
+@gate_options
 @click.pass_context
 def command(context: click.Context, source: Path, data_dir: Path | None, as_json: bool) -> None:
-    """Checks a backup against its manifest and restores it into an empty data directory, read-only at first.
+    """Restore a backup into an empty data directory, where keys/ and anchor/ may stand already.
 
-    `charon reconcile` lifts that once its report is clean.
+    What is restored refuses writes until `charon reconcile` finds both sides in agreement.
 
-    Example: charon restore --from backups/monday --data-dir restored
+    Example: charon restore --from /mnt/backup/monday --data-dir ./restored
     """
     from memory_git.charon.backup import restore
 
-    settings = read_settings(context, charon__data_dir=data_dir)
-    report = restore(source.absolute(), settings.charon.data_dir.absolute())
+    to = local_settings(context, data_dir).charon.data_dir
+    manifest = restore(source, to)
     if as_json:
-        write_document(report)
-    else:
-        write_text(f"Restored into {settings.charon.data_dir}, read-only. Next: charon reconcile --repair")
+        write_document({**manifest, "data_dir": str(to), "recovery_readonly": True})
+        return
+    write_fields(
+        {
+            "restored to": str(to),
+            "backup of": manifest["created_at"],
+            "with keys": manifest["keys"],
+            "next": "charon reconcile",
+        }
+    )

@@ -18,8 +18,7 @@ def diffs_are_deterministic(tale: Tale) -> Mapping[str, Any]:
         agent = tale.agent(name)
         target = tale.changesets[name]["changeset_id"]
         first, again = (
-            agent.call("memory_diff", project=PROJECT, target=target, base=tale.base_head)["diff"]
-            for _ in range(2)
+            agent.call("memory_diff", project=PROJECT, target=target, base=tale.base_head) for _ in range(2)
         )
         expect_equal(canonical(first), canonical(again), "the same diff asked twice")
         elsewhere = tale.world.operator.run("lethe", "memory", "diff", target, "--base", tale.base_head)
