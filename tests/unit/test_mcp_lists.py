@@ -12,6 +12,7 @@ import pytest
 from mcp_types import Tool
 
 from memory_git.charon.gate import Gate
+from memory_git.domain.errors import Invalid
 from memory_git.mcp.server import INSTRUCTIONS, NAME, TOOLS, build_server, table_faults
 from memory_git.mcp.tool import wanted_toolsets
 
@@ -111,12 +112,17 @@ def test_a_grant_taken_away_empties_the_next_list(gate: Gate) -> None:
         ("review", {"memory_merge_cancel", "memory_rebase", "memory_conflicts", "memory_conflict_resolve"}),
         ("history", {"memory_log", "memory_show", "memory_ref_list", "memory_revert_propose"}),
         ("admin", {"memory_repo_init"}),
-        ("nonsense", set()),
+        ("", set()),
     ],
 )
 def test_a_toolset_adds_its_tools(gate: Gate, toolsets: str, added: set[str]) -> None:
     default = {tool.name for tool in offered(gate, "operator")}
     assert {tool.name for tool in offered(gate, "operator", toolsets)} - default == added
+
+
+def test_a_toolset_that_isn_t_there_is_refused() -> None:
+    with pytest.raises(Invalid):
+        wanted_toolsets("review,nonsense")
 
 
 def test_all_toolsets_hold_every_tool(gate: Gate) -> None:

@@ -60,7 +60,7 @@ _ADVICE = {
     "resolutions_needed": "Call memory_merge with `resolutions`: ops that set every field listed in `unsettled`.",
     "source_redacted": "That memory was erased for good; only supersede or retract may name it.",
     "target_not_protected": "Commit to that ref directly; only protected refs take proposals.",
-    "unauthenticated": "Ask the operator for a token: `charon obol mint <principal>`, then set it as CHARON_TOKEN or as the bearer.",
+    "unauthenticated": "Ask the operator for a token: `charon obol mint <principal> --project <project>`, then set it as CHARON_TOKEN or as the bearer.",
     "unrelated_histories": "Branch from a ref of this project with memory_branch_create and commit there.",
 }
 

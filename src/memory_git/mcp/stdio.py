@@ -22,15 +22,16 @@ from memory_git.mcp.tool import wanted_toolsets
 
 _TO_GET_ONE = (
     "charon mcp acts for one principal and needs its token in CHARON_TOKEN. Whoever owns the data directory makes one: "
-    "`charon principal add <name> --kind agent`, `charon grant add <name> <project>`, `charon obol mint <name>`."
+    "`charon principal add <name> --kind agent`, `charon grant add <name> --project <project>`, "
+    "`charon obol mint <name> --project <project>`."
 )
 
 
 def serve_stdio(gate: Gate, token: str | None, *, toolsets: str = "default") -> None:
-    """Serves until the client leaves; closes the gate. Raises Unauthenticated before anything is served."""
+    """Serves until the client leaves; closes the gate. Raises Invalid or Unauthenticated before anything is served."""
     try:
-        caller = gate.authenticate(_require(token), "mcp")
         wanted = wanted_toolsets(toolsets)
+        caller = gate.authenticate(_require(token), "mcp")
         server = build_server(gate, lambda: caller, lambda: wanted)
         anyio.run(_until_told, server.run_stdio_async, gate.close)
     finally:
@@ -39,10 +40,11 @@ def serve_stdio(gate: Gate, token: str | None, *, toolsets: str = "default") -> 
 
 def serve_stdio_client(url: str, token: str | None, *, toolsets: str = "default") -> None:
     """Serves what the server at a base address (CHARON_URL) answers, until the client leaves."""
+    named = ",".join(sorted(wanted_toolsets(toolsets)))
     bearer = _require(token)
 
     async def serve() -> None:
-        await serve_bridge(url, bearer, toolsets)
+        await serve_bridge(url, bearer, named)
 
     try:
         anyio.run(_until_told, serve, lambda: None)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from mcp_types import Tool, ToolAnnotations
 
 from memory_git.charon.gate import Caller, Gate
+from memory_git.domain.errors import Fault, Invalid
 from memory_git.domain.policy import READ_SCOPES
 from memory_git.mcp.answers import Answer
 from memory_git.mcp.schemas import Json, Parameters
@@ -69,13 +70,18 @@ class GateTool:
 
 
 def wanted_toolsets(names: str) -> frozenset[str]:
-    """Gives the toolsets that a comma-separated text names, always with the default one; unknown names are dropped.
+    """Gives the toolsets that a comma-separated text names, always with the default one; raises Invalid for an unknown name.
 
-    >>> sorted(wanted_toolsets("review, x")), sorted(wanted_toolsets("all"))
+    >>> sorted(wanted_toolsets("review")), sorted(wanted_toolsets("all"))
     (['default', 'review'], ['admin', 'default', 'history', 'review'])
     """
-    named = {name.strip() for name in names.split(",")}
-    return frozenset(TOOLSETS) if ALL in named else frozenset({"default", *(named & set(TOOLSETS))})
+    named = {name.strip() for name in names.split(",")} - {""}
+    if unknown := sorted(named - {ALL, *TOOLSETS}):
+        fault = Fault(
+            None, "toolsets", f"there are {', '.join(TOOLSETS)} and {ALL}", f"{len(unknown)} unknown"
+        )
+        raise Invalid("invalid_request", "a toolset is not known", [fault])
+    return frozenset(TOOLSETS) if ALL in named else frozenset({"default", *named})
 
 
 def _has(identity: Mapping[str, Any], scope: str) -> bool:
