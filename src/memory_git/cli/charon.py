@@ -11,20 +11,6 @@ COMMANDS = {
     "serve": Entry("Serve agents, programs and the browser.", "memory_git.cli.charon_commands.serve"),
     "mcp": Entry("Serve MCP to a local agent over stdio.", "memory_git.cli.charon_commands.mcp"),
     "demo": Entry("Play the sixteen steps over real processes.", "memory_git.cli.charon_commands.demo"),
-    "project": Entry("Start projects, and set their policy.", "memory_git.cli.charon_commands.project"),
-    "principal": Entry("Add people, agents and services.", "memory_git.cli.charon_commands.principal"),
-    "grant": Entry("Say what a principal may do in a project.", "memory_git.cli.charon_commands.grant"),
-    "obol": Entry("Mint and revoke tokens.", "memory_git.cli.charon_commands.obol"),
-    "import": Entry("Bring other memories in, on a branch.", "memory_git.cli.charon_commands.importing"),
-    "proposal": Entry("Propose, review and merge.", "memory_git.cli.charon_commands.proposal"),
-    "conflict": Entry("See what contradicts, and settle it.", "memory_git.cli.charon_commands.conflict"),
-    "ledger": Entry("Read and verify the audit.", "memory_git.cli.charon_commands.ledger"),
-    "redact": Entry("Erase a memory for good.", "memory_git.cli.charon_commands.redact"),
-    "backup": Entry("Copy both databases at one point.", "memory_git.cli.charon_commands.backup"),
-    "restore": Entry("Bring a backup back, read-only at first.", "memory_git.cli.charon_commands.restore"),
-    "reconcile": Entry(
-        "Compare gate, store and ledger; mend after a crash.", "memory_git.cli.charon_commands.reconcile"
-    ),
     "principal": Entry(
         "People, agents and services that may call.", "memory_git.cli.charon_commands.principal"
     ),
