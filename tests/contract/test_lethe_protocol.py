@@ -478,6 +478,26 @@ def test_an_assembly_is_recorded_and_judged(lethe: Lethe, root: str) -> None:
     assert isinstance(refused(lethe.get_assembly, ABSENT), NotFound)
 
 
+# redaction
+
+
+def test_a_redacted_memory_is_gone_from_every_version_and_the_store_still_verifies(
+    lethe: Lethe, root: str
+) -> None:
+    first = commit(lethe, root, add("a", "the password is swordfish"), add("b", "stays"), key="1")
+    head = commit(lethe, first, correct("a", "the password was swordfish"), key="2")
+    assert lethe.list_redactions("atlas") == []
+    done = lethe.redact("atlas", "a", principal="officer", reason="a password")
+    assert "a" in done["memory_ids"]
+    assert [item["redaction_id"] for item in lethe.list_redactions("atlas")] == [done["redaction_id"]]
+    for at in (first, head):
+        told = [lethe.memories("atlas", at), lethe.get_changeset(at), lethe.diff(at)]
+        assert "swordfish" not in str(told)
+    assert lethe.memory("atlas", head, "b")["record"]["content"] == "stays"
+    assert lethe.verify("atlas")["ok"] is True
+    assert isinstance(refused(lethe.redact, "atlas", "none", principal="officer", reason="x"), NotFound)
+
+
 # the store itself
 
 
