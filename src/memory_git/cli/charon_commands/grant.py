@@ -1,28 +1,30 @@
-"""`charon grant`: what a principal may do in a project."""
+"""`charon grant`: what principals may do in projects."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from memory_git.cli.opening import gate_of
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_fields, write_table
+from memory_git.cli.charon_commands.local import gate_options, local_gate, show_list, show_object
 
-
-@click.group("grant")
-def command() -> None:
-    """Gives, lists and takes away grants.
-
-    Example: charon grant add builder --project default
-    """
+command = click.Group("grant", help="Say what principals may do in which project.")
 
 
 @command.command("add")
 @click.argument("principal")
-@click.option("--project", required=True, help="The project, exactly; * grants reading of all.")
-@click.option("--scope", "scopes", multiple=True, help="A scope. Default: those of the principal's profile.")
-@click.option("--ref", "refs", multiple=True, help="A pattern of others' refs that it may read.")
-@json_option
+@click.option("--project", required=True, metavar="PROJECT", help="An exact name, or * for reading all.")
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    metavar="SCOPE",
+    help="One scope of those to grant. Default: all that the principal may hold.",
+)
+@click.option(
+    "--ref", "refs", multiple=True, metavar="PATTERN", help="Refs of others to read, such as refs/topics/*."
+)
+@gate_options
 @click.pass_context
 def add(
     context: click.Context,
@@ -30,57 +32,48 @@ def add(
     project: str,
     scopes: tuple[str, ...],
     refs: tuple[str, ...],
+    data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Grants a principal scopes in a project.
+    """Grant a principal scopes on a project, in place of an earlier grant.
 
-    Example: charon grant add ann --project default --scope memory.review --scope memory.merge
+    Example: charon grant add builder --project default
     """
-    with gate_of(read_settings(context)) as gate:
-        made = gate.grant(gate.as_operator(), principal, project, list(scopes) or None, list(refs))
-    if as_json:
-        write_document(made)
-    else:
-        write_fields(
-            {name: ", ".join(item) if isinstance(item, list) else item for name, item in made.items()}
-        )
+    with local_gate(context, data_dir) as gate:
+        found = gate.grant(gate.as_operator(), principal, project, list(scopes) or None, refs)
+    show_object(found, as_json=as_json)
 
 
 @command.command("list")
-@click.option("--principal", help="Only those of one principal.")
-@click.option("--project", help="Only those on one project.")
-@json_option
+@click.option("--principal", metavar="NAME", help="Only those of one principal.")
+@click.option("--project", metavar="PROJECT", help="Only those on one project.")
+@gate_options
 @click.pass_context
-def list_(context: click.Context, principal: str | None, project: str | None, as_json: bool) -> None:
-    """Lists grants.
+def list_all(
+    context: click.Context, principal: str | None, project: str | None, data_dir: Path | None, as_json: bool
+) -> None:
+    """List grants.
 
     Example: charon grant list --project default
     """
-    with gate_of(read_settings(context)) as gate:
+    with local_gate(context, data_dir) as gate:
         found = gate.grants(gate.as_operator(), principal, project)
-    if as_json:
-        write_document(found)
-    else:
-        rows = [
-            [item["principal_id"], item["project_id"], ", ".join(item["scopes"]), ", ".join(item["refs"])]
-            for item in found
-        ]
-        write_table(["principal", "project", "scopes", "refs"], rows, empty="No grant yet.")
+    columns = ("principal_id", "project", "scopes", "refs", "granted_by", "created_at")
+    show_list("grants", found, columns, as_json=as_json)
 
 
 @command.command("revoke")
 @click.argument("principal")
-@click.option("--project", required=True, help="The project of the grant.")
-@json_option
+@click.option("--project", required=True, metavar="PROJECT", help="Which project, or * for the wildcard.")
+@gate_options
 @click.pass_context
-def revoke(context: click.Context, principal: str, project: str, as_json: bool) -> None:
-    """Takes a grant away, at once.
+def revoke(
+    context: click.Context, principal: str, project: str, data_dir: Path | None, as_json: bool
+) -> None:
+    """Take a grant away; the principal's next call is decided without it.
 
     Example: charon grant revoke builder --project default
     """
-    with gate_of(read_settings(context)) as gate:
-        ended = gate.revoke_grant(gate.as_operator(), principal, project)
-    if as_json:
-        write_document(ended)
-    else:
-        write_fields({"principal": principal, "project": project, "revoked": True})
+    with local_gate(context, data_dir) as gate:
+        found = gate.revoke_grant(gate.as_operator(), principal, project)
+    show_object(found, as_json=as_json)

@@ -7,16 +7,19 @@ from typing import Any
 
 import click
 
-from memory_git.cli.charon_commands.local import as_option, gate_options, local_gate, project_option
+from memory_git.cli.charon_commands.local import gate_options, local_gate
+from memory_git.cli.options import as_option, project_option
 from memory_git.cli.render import write_document, write_fields, write_table
 
 
 @click.command("import")
 @click.argument("path", type=click.Path(path_type=Path))
-@project_option
-@click.option("--ref", "ref_name", metavar="REF", help="The branch to commit to. Default: your own.")
+@project_option()
+@click.option(
+    "--ref", "ref_name", metavar="REF", help="The branch to commit to. Default: refs/agents/<actor>/import."
+)
 @click.option("--preview", is_flag=True, help="Say what would be committed, and commit nothing.")
-@as_option
+@as_option()
 @gate_options
 @click.pass_context
 def command(
@@ -25,7 +28,7 @@ def command(
     project: str | None,
     ref_name: str | None,
     preview: bool,
-    principal_id: str | None,
+    principal: str | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
@@ -34,7 +37,7 @@ def command(
     Only what the branch does not hold yet is committed; a second time changes nothing. `charon proposal create` then
     proposes the branch for accepted memory.
 
-    Example: charon import memory.jsonl --project atlas --as builder
+    Example: charon import memory.jsonl --project default --as builder
     """
     from memory_git.cli.charon_commands.taking_in import take_in
     from memory_git.cli.opening import acting
@@ -42,7 +45,7 @@ def command(
 
     imported = read_import(path)
     with local_gate(context, data_dir) as gate:
-        report = take_in(gate, acting(gate, principal_id), project, ref_name, imported, preview=preview)
+        report = take_in(gate, acting(gate, principal), project, ref_name, imported, preview=preview)
     if as_json:
         write_document(report)
     else:

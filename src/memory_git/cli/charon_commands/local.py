@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from memory_git.cli.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
-_DURATION = re.compile(r"([1-9]\d{0,8})([smhdw])")
 
 
 def gate_options(command: Command) -> Command:
@@ -32,33 +29,6 @@ def gate_options(command: Command) -> Command:
     return data_dir(json_option(command))
 
 
-def project_option(command: Command) -> Command:
-    """Adds `--project` for a command that knows which project is meant when only one is granted."""
-    return click.option("--project", metavar="PROJECT", help="Which project. Default: the only one granted.")(
-        command
-    )
-
-
-def as_option(command: Command) -> Command:
-    """Adds `--as`, handed to the command as `principal_id`."""
-    return click.option(
-        "--as",
-        "principal_id",
-        metavar="PRINCIPAL",
-        help="In whose name, with their grants. Default: the first human principal.",
-    )(command)
-
-
-def duration(_context: click.Context, _parameter: click.Parameter, value: str) -> int | None:
-    """Reads `7d` and the like as seconds, `never` as None: a callback of an option."""
-    if value == "never":
-        return None
-    found = _DURATION.fullmatch(value)
-    if found is None:
-        raise click.BadParameter("a number with s, m, h, d or w, such as 7d; or never")
-    return int(found[1]) * _SECONDS[found[2]]
-
-
 def local_settings(context: click.Context, data_dir: Path | None) -> Settings:
     """Gives the settings, with the data directory of the flag."""
     return read_settings(context, charon__data_dir=data_dir, lethe__data_dir=data_dir)
@@ -68,7 +38,7 @@ def local_settings(context: click.Context, data_dir: Path | None) -> Settings:
 def local_gate(
     context: click.Context, data_dir: Path | None, *, begins: bool = False, reconciling: bool = False
 ) -> Iterator[Gate]:
-    """Opens the gate on the data directory for one command; only what `begins` work there makes it where it is absent."""
+    """Opens the gate on the data directory for one command; one that is absent is made only for work that `begins` there."""
     from memory_git.cli.opening import gate_of
     from memory_git.domain.errors import NotFound
 
@@ -91,12 +61,7 @@ def show_object(found: Mapping[str, Any], *, as_json: bool, fields: Sequence[str
 
 
 def show_list(
-    name: str,
-    found: Sequence[Mapping[str, Any]],
-    columns: Sequence[str],
-    *,
-    as_json: bool,
-    **more: Any,
+    name: str, found: Sequence[Mapping[str, Any]], columns: Sequence[str], *, as_json: bool, **more: Any
 ) -> None:
     """Prints the items of a list under the named columns; as JSON `{name: [...]}`, with `more` beside."""
     if as_json:

@@ -1,84 +1,81 @@
-"""`charon obol`: tokens."""
+"""`charon obol`: the tokens of principals."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from memory_git.cli.opening import gate_of
+from memory_git.cli.charon_commands.local import gate_options, local_gate, show_list, show_object
 from memory_git.cli.options import Duration, project_option
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_fields, write_table, write_text
+from memory_git.cli.render import write_document, write_text
 
-
-@click.group("obol")
-def command() -> None:
-    """Mints, lists and revokes tokens (obols).
-
-    Example: charon obol mint builder --expires 7d
-    """
+command = click.Group("obol", help="Mint, list and revoke the tokens of principals.")
 
 
 @command.command("mint")
 @click.argument("principal")
 @click.option(
-    "--expires", "expires_s", type=Duration(), default="90d", show_default=True, help="How long it holds."
+    "--expires",
+    "expires_s",
+    type=Duration(),
+    default="90d",
+    show_default=True,
+    help="How long it holds: a number with s, m, h, d or w.",
 )
-@click.option("--scope", "scopes", multiple=True, help="Narrow the token to these scopes.")
-@project_option("The project that calls mean when they name none.")
-@json_option
+@project_option("The project that is meant where a call names none.")
+@click.option(
+    "--scope", "scopes", multiple=True, metavar="SCOPE", help="Hold only this of the principal's scopes."
+)
+@gate_options
 @click.pass_context
 def mint(
     context: click.Context,
     principal: str,
     expires_s: int,
-    scopes: tuple[str, ...],
     project: str | None,
+    scopes: tuple[str, ...],
+    data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Makes a token for a principal and shows it, this once.
+    """Make a token for a principal. It is shown now and never again.
 
-    Example: charon obol mint builder --expires 7d --project default
+    Example: charon obol mint builder --expires 7d
     """
-    with gate_of(read_settings(context)) as gate:
-        made = gate.mint_obol(gate.as_operator(), principal, expires_s, list(scopes) or None, project)
+    with local_gate(context, data_dir) as gate:
+        minted = gate.mint_obol(gate.as_operator(), principal, expires_s, list(scopes) or None, project)
     if as_json:
-        write_document(made)
+        write_document(minted)
     else:
-        write_text(made["token"])
-        click.echo(f"Shown only now. It holds until {made['expires_at']}.", err=True)
+        write_text(minted["token"])
+        click.echo(f"Shown only now. Its id is {minted['obol_id']}; until {minted['expires_at']}.", err=True)
 
 
 @command.command("list")
-@click.option("--principal", help="Only those of one principal.")
-@json_option
+@click.option("--principal", metavar="NAME", help="Only those of one principal.")
+@gate_options
 @click.pass_context
-def list_(context: click.Context, principal: str | None, as_json: bool) -> None:
-    """Lists tokens without their secrets.
+def list_all(context: click.Context, principal: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """List tokens, without their secrets.
 
-    Example: charon obol list
+    Example: charon obol list --principal builder
     """
-    with gate_of(read_settings(context)) as gate:
+    with local_gate(context, data_dir) as gate:
         found = gate.obols(gate.as_operator(), principal)
-    if as_json:
-        write_document(found)
-    else:
-        names = ("obol_id", "principal_id", "expires_at", "last_used_at", "revoked_at")
-        rows = [[item[name] or "-" for name in names] for item in found]
-        write_table(["obol", "principal", "expires", "last used", "revoked"], rows, empty="No token yet.")
+    columns = ("obol_id", "principal_id", "scopes", "default_project")
+    times = ("expires_at", "last_used_at", "revoked_at")
+    show_list("obols", found, (*columns, *times), as_json=as_json)
 
 
 @command.command("revoke")
 @click.argument("obol_id")
-@json_option
+@gate_options
 @click.pass_context
-def revoke(context: click.Context, obol_id: str, as_json: bool) -> None:
-    """Ends a token; its next call is refused.
+def revoke(context: click.Context, obol_id: str, data_dir: Path | None, as_json: bool) -> None:
+    """Revoke a token, by the id that `charon obol list` shows; its next call is refused.
 
-    Example: charon obol revoke 1a2b3c4d5e6f7a8b
+    Example: charon obol revoke 0f3a9c4471d2be58
     """
-    with gate_of(read_settings(context)) as gate:
-        ended = gate.revoke_obol(gate.as_operator(), obol_id)
-    if as_json:
-        write_document(ended)
-    else:
-        write_fields({"obol": ended["obol_id"], "revoked": ended["revoked_at"]})
+    with local_gate(context, data_dir) as gate:
+        found = gate.revoke_obol(gate.as_operator(), obol_id)
+    show_object(found, as_json=as_json)

@@ -1,40 +1,34 @@
-"""`charon principal`: who there is."""
+"""`charon principal`: people, agents and services, and the actors they own."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
 import click
 
-from memory_git.cli.opening import gate_of
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_fields, write_table
+from memory_git.cli.charon_commands.local import gate_options, local_gate, show_list, show_object
 
-KINDS = ("human", "agent", "service")
-PROFILES = ("readonly", "propose", "review", "write")
-
-
-@click.group("principal")
-def command() -> None:
-    """Adds, lists and disables principals: people, agents, services.
-
-    Example: charon principal add builder --kind agent --profile propose
-    """
+command = click.Group("principal", help="Add, list and disable people, agents and services.")
 
 
 @command.command("add")
 @click.argument("name")
-@click.option("--kind", type=click.Choice(KINDS), required=True, help="What the principal is.")
+@click.option(
+    "--kind", type=click.Choice(["human", "agent", "service"]), required=True, help="What the principal is."
+)
 @click.option(
     "--profile",
-    type=click.Choice(PROFILES),
+    type=click.Choice(["readonly", "propose", "review", "write"]),
     default="propose",
     show_default=True,
-    help="What it may do at most.",
+    help="The scopes it may hold.",
 )
-@click.option("--actor", "actors", multiple=True, help="An actor that it owns. Default: one of its own name.")
-@click.option("--display-name", default="", help="The name that people read.")
-@json_option
+@click.option(
+    "--actor", "actors", multiple=True, metavar="ID", help="An actor that it owns. Default: one of its name."
+)
+@click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="One more scope than the profile's.")
+@click.option("--display-name", default="", metavar="TEXT", help="The name that people read.")
+@gate_options
 @click.pass_context
 def add(
     context: click.Context,
@@ -42,57 +36,45 @@ def add(
     kind: str,
     profile: str,
     actors: tuple[str, ...],
+    scopes: tuple[str, ...],
     display_name: str,
+    data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Adds a principal; it may do nothing in a project before a grant.
+    """Add the principal NAME. In a project it may do nothing until `charon grant add` lets it.
 
-    Example: charon principal add ann --kind human --profile review
+    Example: charon principal add builder --kind agent --profile propose
     """
-    with gate_of(read_settings(context)) as gate:
-        made = gate.add_principal(gate.as_operator(), name, kind, display_name, profile, list(actors) or None)
-    _show(made, as_json)
+    with local_gate(context, data_dir, begins=True) as gate:
+        operator = gate.as_operator()
+        added = gate.add_principal(operator, name, kind, display_name, profile, list(actors) or None, scopes)
+    show_object(added, as_json=as_json)
 
 
 @command.command("list")
-@json_option
+@gate_options
 @click.pass_context
-def list_(context: click.Context, as_json: bool) -> None:
-    """Lists the principals.
+def list_all(context: click.Context, data_dir: Path | None, as_json: bool) -> None:
+    """List all principals.
 
     Example: charon principal list
     """
-    with gate_of(read_settings(context)) as gate:
+    with local_gate(context, data_dir) as gate:
         found = gate.principals(gate.as_operator())
-    if as_json:
-        write_document(found)
-    else:
-        names = ("principal_id", "kind", "profile", "actor_ids", "disabled")
-        rows = [[_cell(item[name]) for name in names] for item in found]
-        write_table(["principal", "kind", "profile", "actors", "disabled"], rows, empty="No principal yet.")
+    columns = ("principal_id", "kind", "profile", "scopes", "actor_ids", "disabled", "created_at")
+    show_list("principals", found, columns, as_json=as_json)
 
 
 @command.command("disable")
 @click.argument("name")
-@click.option("--enable", is_flag=True, help="Let it in again.")
-@json_option
+@click.option("--undo", is_flag=True, help="Enable it again.")
+@gate_options
 @click.pass_context
-def disable(context: click.Context, name: str, enable: bool, as_json: bool) -> None:
-    """Shuts a principal out, at once and with every token.
+def disable(context: click.Context, name: str, undo: bool, data_dir: Path | None, as_json: bool) -> None:
+    """Shut the principal NAME out, with its tokens and sessions, at once.
 
     Example: charon principal disable builder
     """
-    with gate_of(read_settings(context)) as gate:
-        changed = gate.disable_principal(gate.as_operator(), name, not enable)
-    _show(changed, as_json)
-
-
-def _show(value: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        write_document(value)
-    else:
-        write_fields({name: _cell(item) for name, item in value.items()})
-
-
-def _cell(value: object) -> object:
-    return ", ".join(str(item) for item in value) if isinstance(value, list) else value
+    with local_gate(context, data_dir) as gate:
+        found = gate.disable_principal(gate.as_operator(), name, disabled=not undo)
+    show_object(found, as_json=as_json)

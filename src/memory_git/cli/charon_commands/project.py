@@ -1,87 +1,99 @@
-"""`charon project`: projects and their policies."""
+"""`charon project`: projects, and what each asks of its merges."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from memory_git.cli.opening import gate_of
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_fields, write_table
-from memory_git.domain.canonical import decode
-from memory_git.domain.errors import Invalid
+from memory_git.cli.charon_commands.local import gate_options, local_gate, show_list, show_object
+from memory_git.cli.options import as_option
+from memory_git.cli.render import write_document, write_fields
 
-
-@click.group("project")
-def command() -> None:
-    """Starts and lists projects, and sets what a project asks of its merges.
-
-    Example: charon project init default
-    """
+command = click.Group("project", help="Start and list projects; set what each asks of its merges.")
 
 
 @command.command("init")
-@click.argument("name")
-@json_option
+@click.argument("project")
+@click.option(
+    "--as", "principal", metavar="PRINCIPAL", help="Whose project: they are granted all their scopes on it."
+)
+@gate_options
 @click.pass_context
-def init(context: click.Context, name: str, as_json: bool) -> None:
-    """Starts a project: its root over the events so far, and the protected refs/shared/main. Repeatable.
+def init(
+    context: click.Context, project: str, principal: str | None, data_dir: Path | None, as_json: bool
+) -> None:
+    """Start PROJECT: its root over the events so far, and the protected refs/shared/main. Repeatable.
 
     Example: charon project init default
     """
-    with gate_of(read_settings(context)) as gate:
-        made = gate.init_project(gate.as_operator(), name)
+    with local_gate(context, data_dir, begins=True) as gate:
+        made = gate.init_project(gate.as_principal(principal) if principal else gate.as_operator(), project)
     if as_json:
         write_document(made)
     else:
-        write_fields(
-            {"project": name, "ref": made["ref"]["ref_name"], "head": made["ref"]["head_changeset_id"]}
-        )
+        ref = made["ref"]
+        write_fields({"project": project, "ref": ref["ref_name"], "head": ref["head_changeset_id"]})
 
 
 @command.command("list")
-@json_option
+@click.option("--as", "principal", metavar="PRINCIPAL", help="Only those that a principal may know of.")
+@gate_options
 @click.pass_context
-def list_(context: click.Context, as_json: bool) -> None:
-    """Lists the projects.
+def list_all(context: click.Context, principal: str | None, data_dir: Path | None, as_json: bool) -> None:
+    """List projects.
 
     Example: charon project list
     """
-    with gate_of(read_settings(context)) as gate:
-        found = gate.list_projects(gate.as_operator())
+    with local_gate(context, data_dir) as gate:
+        names = gate.list_projects(gate.as_principal(principal) if principal else gate.as_operator())
     if as_json:
-        write_document(found)
+        write_document({"projects": names})
     else:
-        write_table(["project"], [[name] for name in found], empty="No project yet.")
+        show_list("projects", [{"project": name} for name in names], ("project",), as_json=False)
 
 
 @command.command("policy")
-@click.argument("name")
+@click.argument("project")
 @click.option(
-    "--set", "settings_", multiple=True, metavar="FIELD=VALUE", help="Set a field; the value is JSON."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Set a field; the value is JSON, or words with commas between.",
 )
-@json_option
+@as_option()
+@gate_options
 @click.pass_context
-def policy(context: click.Context, name: str, settings_: tuple[str, ...], as_json: bool) -> None:
-    """Shows a project's policy, after setting fields of it.
+def policy(
+    context: click.Context,
+    project: str,
+    settings: tuple[str, ...],
+    principal: str | None,
+    data_dir: Path | None,
+    as_json: bool,
+) -> None:
+    """Show what PROJECT asks of a merge, after setting fields of it.
 
-    Example: charon project policy default --set approvals_needed=2
+    Example: charon project policy default --set approvals_needed=2 --set verified_kinds=decision,fact
     """
-    changes = dict(_change(text) for text in settings_)
-    with gate_of(read_settings(context)) as gate:
-        found = gate.project_policy(gate.as_operator(), name, changes or None)
-    if as_json:
-        write_document(found)
-    else:
-        write_fields(found)
+    from memory_git.cli.opening import acting
+
+    changes = dict(_change(text) for text in settings)
+    with local_gate(context, data_dir) as gate:
+        found = gate.project_policy(acting(gate, principal), project, changes or None)
+    show_object(found, as_json=as_json)
 
 
 def _change(text: str) -> tuple[str, Any]:
+    from memory_git.domain.canonical import decode
+    from memory_git.domain.errors import Invalid
+
     name, mark, value = text.partition("=")
     if not mark:
         raise click.BadParameter("write FIELD=VALUE", param_hint="--set")
     try:
         return name, decode(value)
-    except Invalid as error:
-        raise click.BadParameter(f"the value is JSON: {error.message}", param_hint="--set") from None
+    except Invalid:
+        return name, [word for word in value.split(",") if word]

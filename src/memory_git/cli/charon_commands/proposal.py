@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_git.cli.charon_commands.local import (
-    as_option,
-    gate_options,
-    local_gate,
-    project_option,
-    show_list,
-)
+from memory_git.cli.charon_commands.local import gate_options, local_gate, show_list
 from memory_git.cli.charon_commands.proposal_view import show_proposal
+from memory_git.cli.options import as_option, project_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,8 +21,13 @@ _SHARED_MAIN = "refs/shared/main"
 
 
 @command.command("create")
-@project_option
-@click.option("--ref", "source_ref", metavar="REF", help="Propose the head of this ref. Default: your own.")
+@project_option()
+@click.option(
+    "--ref",
+    "source_ref",
+    metavar="REF",
+    help="Propose the head of this ref. Default: the working branch of the principal.",
+)
 @click.option("--head", metavar="CHANGESET", help="Propose this changeset.")
 @click.option(
     "--target", default=_SHARED_MAIN, show_default=True, metavar="REF", help="Which ref shall move."
@@ -44,7 +44,7 @@ _SHARED_MAIN = "refs/shared/main"
 @click.option(
     "--key", "idempotency_key", metavar="KEY", help="Repeated with this key, it is the same proposal."
 )
-@as_option
+@as_option()
 @gate_options
 @click.pass_context
 def create(
@@ -57,19 +57,19 @@ def create(
     title: str,
     message: str,
     idempotency_key: str | None,
-    principal_id: str | None,
+    principal: str | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
     """Propose work for a protected ref, pinned to the heads of now.
 
-    Example: charon proposal create --project atlas --ref refs/agents/builder/main -m "Notes of the morning"
+    Example: charon proposal create --project default --ref refs/agents/builder/main -m "Notes of the morning"
     """
     ops = [_selected(text) for text in selected] or None
     _do(
         context,
         data_dir,
-        principal_id,
+        principal,
         lambda gate, caller: gate.propose(
             caller,
             project,
@@ -86,11 +86,11 @@ def create(
 
 
 @command.command("list")
-@project_option
+@project_option()
 @click.option("--status", metavar="STATUS", help="open, or one status such as merged.")
 @click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
 @click.option("--after", metavar="ID", help="Go on after this proposal.")
-@as_option
+@as_option()
 @gate_options
 @click.pass_context
 def list_all(
@@ -99,18 +99,18 @@ def list_all(
     status: str | None,
     limit: int,
     after: str | None,
-    principal_id: str | None,
+    principal: str | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
     """List proposals, newest first.
 
-    Example: charon proposal list --project atlas --status open
+    Example: charon proposal list --project default --status open
     """
     from memory_git.cli.opening import acting
 
     with local_gate(context, data_dir) as gate:
-        page = gate.proposals(acting(gate, principal_id), project, status, limit, after)
+        page = gate.proposals(acting(gate, principal), project, status, limit, after)
     columns = ("proposal_id", "status", "originator", "source_ref", "target_ref", "title", "message")
     more = {"next": page["next"]} if "next" in page else {}
     show_list("proposals", page["proposals"], columns, as_json=as_json, **more)
@@ -120,11 +120,11 @@ def list_all(
 
 @command.command("show")
 @click.argument("proposal_id")
-@as_option
+@as_option()
 @gate_options
 @click.pass_context
 def show(
-    context: click.Context, proposal_id: str, principal_id: str | None, data_dir: Path | None, as_json: bool
+    context: click.Context, proposal_id: str, principal: str | None, data_dir: Path | None, as_json: bool
 ) -> None:
     """Show a proposal: what it changes, its conflicts and reviews, what it lacks to be merged.
 
@@ -133,7 +133,7 @@ def show(
     _do(
         context,
         data_dir,
-        principal_id,
+        principal,
         lambda gate, caller: gate.proposal(caller, proposal_id),
         as_json=as_json,
     )
@@ -155,7 +155,7 @@ def show(
     metavar="DIGEST",
     help="The judged_digest that you saw: refused if it changed.",
 )
-@as_option
+@as_option()
 @gate_options
 @click.pass_context
 def review(
@@ -165,7 +165,7 @@ def review(
     comment: str,
     severity: str | None,
     judged_digest: str | None,
-    principal_id: str | None,
+    principal: str | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
@@ -176,7 +176,7 @@ def review(
     _do(
         context,
         data_dir,
-        principal_id,
+        principal,
         lambda gate, caller: gate.review(
             caller, proposal_id, verdict, comment, severity=severity, judged_digest=judged_digest
         ),
@@ -198,7 +198,7 @@ def review(
     help="A JSON list of ops that settle what both sides changed; - is standard input.",
 )
 @click.option("--key", "idempotency_key", metavar="KEY", help="Repeated with this key, it is the same merge.")
-@as_option
+@as_option()
 @gate_options
 @click.pass_context
 def merge(
@@ -207,7 +207,7 @@ def merge(
     strategy: str | None,
     resolutions: Any,
     idempotency_key: str | None,
-    principal_id: str | None,
+    principal: str | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
@@ -219,7 +219,7 @@ def merge(
     _do(
         context,
         data_dir,
-        principal_id,
+        principal,
         lambda gate, caller: gate.merge(caller, proposal_id, idempotency_key, strategy, ops),
         as_json=as_json,
     )
@@ -227,11 +227,11 @@ def merge(
 
 @command.command("cancel")
 @click.argument("proposal_id")
-@as_option
+@as_option()
 @gate_options
 @click.pass_context
 def cancel(
-    context: click.Context, proposal_id: str, principal_id: str | None, data_dir: Path | None, as_json: bool
+    context: click.Context, proposal_id: str, principal: str | None, data_dir: Path | None, as_json: bool
 ) -> None:
     """Take an open proposal back; the work stays on its branch.
 
@@ -240,7 +240,7 @@ def cancel(
     _do(
         context,
         data_dir,
-        principal_id,
+        principal,
         lambda gate, caller: gate.cancel(caller, proposal_id),
         as_json=as_json,
     )
@@ -248,11 +248,11 @@ def cancel(
 
 @command.command("rebase")
 @click.argument("proposal_id")
-@as_option
+@as_option()
 @gate_options
 @click.pass_context
 def rebase(
-    context: click.Context, proposal_id: str, principal_id: str | None, data_dir: Path | None, as_json: bool
+    context: click.Context, proposal_id: str, principal: str | None, data_dir: Path | None, as_json: bool
 ) -> None:
     """Replay a stale proposal on the present head of its target.
 
@@ -261,7 +261,7 @@ def rebase(
     _do(
         context,
         data_dir,
-        principal_id,
+        principal,
         lambda gate, caller: gate.rebase(caller, proposal_id),
         as_json=as_json,
     )
@@ -269,7 +269,7 @@ def rebase(
 
 @command.command("revert")
 @click.argument("changeset_id")
-@project_option
+@project_option()
 @click.option(
     "--target", default=_SHARED_MAIN, show_default=True, metavar="REF", help="Where it was accepted."
 )
@@ -279,7 +279,7 @@ def rebase(
 @click.option(
     "--key", "idempotency_key", metavar="KEY", help="Repeated with this key, it is the same proposal."
 )
-@as_option
+@as_option()
 @gate_options
 @click.pass_context
 def revert(
@@ -291,18 +291,18 @@ def revert(
     title: str,
     message: str | None,
     idempotency_key: str | None,
-    principal_id: str | None,
+    principal: str | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
     """Propose to take an accepted changeset back.
 
-    Example: charon proposal revert 0198c5f0-… --project atlas -m "The limit was raised again."
+    Example: charon proposal revert 0198c5f0-… --project default -m "The limit was raised again."
     """
     _do(
         context,
         data_dir,
-        principal_id,
+        principal,
         lambda gate, caller: gate.propose_revert(
             caller, project, changeset_id, target, mainline, title, message, idempotency_key
         ),
@@ -313,7 +313,7 @@ def revert(
 def _do(
     context: click.Context,
     data_dir: Path | None,
-    principal_id: str | None,
+    principal: str | None,
     verb: Callable[[Gate, Caller], Any],
     *,
     as_json: bool,
@@ -322,7 +322,7 @@ def _do(
     from memory_git.cli.opening import acting
 
     with local_gate(context, data_dir) as gate:
-        found = verb(gate, acting(gate, principal_id))
+        found = verb(gate, acting(gate, principal))
     show_proposal(found, as_json=as_json)
 
 

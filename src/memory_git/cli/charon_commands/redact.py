@@ -6,22 +6,16 @@ from pathlib import Path
 
 import click
 
-from memory_git.cli.charon_commands.local import (
-    as_option,
-    gate_options,
-    local_gate,
-    project_option,
-    show_list,
-    show_object,
-)
+from memory_git.cli.charon_commands.local import gate_options, local_gate, show_list, show_object
+from memory_git.cli.options import as_option, project_option
 
 
 @click.command("redact")
 @click.argument("memory_id", required=False)
-@project_option
+@project_option()
 @click.option("--reason", help="Why it is erased; it stays on record.")
 @click.option("--list", "lists", is_flag=True, help="List what was erased so far, and erase nothing.")
-@as_option
+@as_option()
 @gate_options
 @click.pass_context
 def command(
@@ -30,7 +24,7 @@ def command(
     project: str | None,
     reason: str | None,
     lists: bool,
-    principal_id: str | None,
+    principal: str | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
@@ -38,7 +32,7 @@ def command(
 
     It takes the scope memory.redact, which no profile holds. Backups that were made before still hold the text.
 
-    Example: charon redact customer/4711 --project atlas --reason "Asked for by the customer"
+    Example: charon redact customer/4711 --project default --reason "Asked for by the customer"
     """
     from memory_git.cli.opening import acting
 
@@ -47,7 +41,7 @@ def command(
     if not lists and reason is None:
         raise click.UsageError("Missing option '--reason'.")
     with local_gate(context, data_dir) as gate:
-        caller = acting(gate, principal_id)
+        caller = acting(gate, principal)
         if memory_id is None:
             columns = ("redaction_id", "memory_ids", "principal", "reason", "at")
             show_list("redactions", gate.redactions(caller, project), columns, as_json=as_json)

@@ -28,7 +28,7 @@ def take_in(
     gate: Gate, caller: Caller, project: str | None, ref_name: str | None, imported: Import, *, preview: bool
 ) -> dict[str, Any]:
     """Commits what an import brings: `{project, ref, head, changesets, taken, links, skipped, warnings}`."""
-    ref_name = ref_name or _working_ref(gate, caller)
+    ref_name = ref_name or _own_ref(gate, caller)
     refs = {ref["ref_name"]: ref for ref in gate.list_refs(caller, project)}
     start = refs.get(ref_name) or refs[SHARED_MAIN]
     head = str(start["head_changeset_id"])
@@ -54,11 +54,14 @@ def take_in(
     }
 
 
-def _working_ref(gate: Gate, caller: Caller) -> str:
-    ref_name = gate.whoami(caller)["working_ref"]
-    if ref_name is None:
-        raise Invalid("actor_needed", "the principal owns no actor, so it has no working branch: name a ref")
-    return str(ref_name)
+def _own_ref(gate: Gate, caller: Caller) -> str:
+    """Gives the branch of the caller's that imports are committed to when none is named."""
+    actors = gate.whoami(caller)["actor_ids"]
+    if not actors:
+        raise Invalid(
+            "actor_needed", "the principal owns no actor, so it has no branch of its own: name a ref"
+        )
+    return f"refs/agents/{actors[0]}/import"
 
 
 def _state(
