@@ -34,9 +34,10 @@ def take_in(
     head = str(start["head_changeset_id"])
     standing, edges = _state(gate, caller, project, head, {memory.memory_id for memory in imported.memories})
     ops, left = changes(imported, standing, edges)
-    _check(ops)
+    runs = list(in_changesets(ops))
+    _check(runs)
     made: list[str] = []
-    for run in [] if preview else in_changesets(ops):
+    for run in [] if preview else runs:
         head = _commit(gate, caller, project, ref_name, head, run, imported)
         made.append(head)
     report = imported.report
@@ -84,11 +85,12 @@ def _state(
             return records, edges
 
 
-def _check(ops: Sequence[dict[str, Any]]) -> None:
+def _check(runs: Sequence[list[dict[str, Any]]]) -> None:
     """Refuses the whole import for a fault of form in any op (rule 2)."""
-    _, faults = check_ops(list(ops), iter(lambda: "", None))
-    if faults:
-        raise invalid_changeset(faults)
+    for run in runs:
+        _, faults = check_ops(run, iter(lambda: "", None))
+        if faults:
+            raise invalid_changeset(faults)
 
 
 def _commit(
