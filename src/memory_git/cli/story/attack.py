@@ -68,7 +68,7 @@ def _as_a_model(tale: Tale, mine: Json, head: str, op: Json) -> dict[str, str]:
         )
     found["merge without approval"] = refusal(
         lambda: tale.reviewer.post(f"/proposals/{proposal}/merge"),
-        "merge_blocked",
+        "not_approved",
         "merging without an approval",
     ).code
     for act, name in (

@@ -74,7 +74,7 @@ def a_contradiction_blocks(tale: Tale) -> Mapping[str, Any]:
     conflict = blocking[0]
     expect_equal(sorted(conflict["memory_ids"]), sorted([DEPLOY, OTHER_DEPLOY]), "what contradicts")
     expect(conflict["left"] and conflict["right"], "both sides are in the conflict")
-    refusal(lambda: tale.accept(second["proposal_id"]), "merge_blocked", "merging over a contradiction")
+    refusal(lambda: tale.accept(second["proposal_id"]), "merge_conflicts", "merging over a contradiction")
     expect_equal(
         set(tale.state_at(tale.shared_head())) & {DEPLOY, OTHER_DEPLOY},
         {DEPLOY},
@@ -94,6 +94,7 @@ def a_contradiction_blocks(tale: Tale) -> Mapping[str, Any]:
         f"/projects/{PROJECT}/conflicts/{conflict['conflict_id']}/resolve",
         {"outcome": "both", "note": "Blue and green for the shop, rolling restarts for the workers."},
     )
+    settled = settled["resolved"]
     expect_equal(settled["status"], "resolved", "the conflict's status")
     merged = tale.accept(second["proposal_id"])
     expect(

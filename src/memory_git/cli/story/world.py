@@ -168,7 +168,10 @@ class World:
         """An agent over MCP, with its token."""
         if transport == "http":
             return self._kept(
-                Agent(AgentClient.http(f"{self.url}/mcp", self.tokens[principal]), f"model of {principal}")
+                Agent(
+                    AgentClient.http(f"{self.url}/mcp?toolsets=all", self.tokens[principal]),
+                    f"model of {principal}",
+                )
             )
         environment = {**self.environment(), "CHARON_TOKEN": self.tokens[principal]}
         command = [sys.executable, "-m", "memory_git.cli.charon", "mcp", "--toolsets", "all"]
