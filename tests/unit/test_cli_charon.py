@@ -447,8 +447,12 @@ def test_a_memory_is_erased_by_who_was_given_the_scope(shell: Shell, memories: P
         ("redact",),
         ("redact", "m", "--list", "--reason", "r"),
         ("restore",),
+        ("proposal", "create", "-m", "\udcff"),
+        ("grant", "add", "one", "--project", PROJECT, "--ref", "refs/\udcff"),
+        ("principal", "disable", "\udcff"),
+        ("backup", "--out", "\udcff"),
     ],
-    ids=" ".join,
+    ids=lambda arguments: " ".join(arguments).encode("ascii", "replace").decode(),
 )
 def test_a_wrong_command_line_is_usage_and_changes_nothing(shell: Shell, arguments: tuple[str, ...]) -> None:
     before = ledger_rows(shell)

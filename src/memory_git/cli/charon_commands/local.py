@@ -42,6 +42,7 @@ def local_gate(
     from memory_git.cli.opening import gate_of
     from memory_git.domain.errors import NotFound
 
+    _require_text(context)
     settings = local_settings(context, data_dir)
     if not (begins or settings.charon.database_path.exists()):
         raise NotFound(
@@ -50,6 +51,15 @@ def local_gate(
         )
     with gate_of(settings, reconciling=reconciling) as gate:
         yield gate
+
+
+def _require_text(context: click.Context) -> None:
+    """Refuses an argument with bytes that are not UTF-8: it could be stored nowhere."""
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        for item in value if isinstance(value, tuple) else (value,):
+            if any("\ud800" <= sign <= "\udfff" for sign in str(item)):
+                raise click.BadParameter("not UTF-8 text", ctx=context, param=parameter)
 
 
 def show_object(found: Mapping[str, Any], *, as_json: bool, fields: Sequence[str] | None = None) -> None:
