@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from memory_git.domain.errors import Invalid, Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
     from memory_git.charon.gate import Caller, Gate
@@ -12,6 +15,7 @@ if TYPE_CHECKING:
     from memory_git.domain.envelope import MergeKeys
     from memory_git.lethe.protocol import Lethe
     from memory_git.lethe.store import LetheStore
+    from memory_git.storage.sqlite import SqliteSettings
 
 
 def merge_keys(settings: Settings) -> MergeKeys | None:
@@ -39,19 +43,52 @@ def open_gate(settings: Settings, *, reconciling: bool = False) -> Gate:
     """Opens the gate on the data directory, the store inside or at CHARON_UPSTREAM."""
     from memory_git.charon.gate import Gate, GateSettings
 
-    lethe_key = settings.lethe.api_key
+    _require_sqlite(settings, "charon", "lethe")
+    key = settings.lethe.api_key
     return Gate.open(
         GateSettings(
             data_dir=settings.charon.data_dir,
+            lethe_path=store_path(settings),
             lethe_url=settings.charon.upstream,
-            lethe_api_key=lethe_key.get_secret_value() if lethe_key else None,
+            lethe_api_key=key.get_secret_value() if key else None,
             merge_keys=merge_keys(settings),
             anchor_path=settings.charon.ledger_anchor_path,
-            recovery_readonly=settings.charon.recovery_readonly,
+            recovery_readonly=settings.charon.recovery_readonly or settings.lethe.recovery_readonly,
             reconciling=reconciling,
+            sqlite=durability(settings),
             max_history=settings.lethe.memory_git_max_history,
         )
     )
+
+
+def store_path(settings: Settings) -> Path:
+    """Gives the path of lethe.db: where LETHE_DATA_DIR says, else beside the gate's database."""
+    if settings.origin("lethe.data_dir") == "default":
+        return settings.charon.data_dir / "lethe.db"
+    return settings.lethe.database_path
+
+
+def durability(settings: Settings) -> SqliteSettings:
+    """Gives how both SQLite files are opened; weaker settings than FULL are refused here."""
+    from memory_git.storage.sqlite import SqliteSettings
+
+    lethe = settings.lethe
+    return SqliteSettings(
+        synchronous=lethe.sqlite_synchronous,
+        busy_timeout_ms=lethe.sqlite_busy_timeout_ms,
+        autocheckpoint_pages=lethe.sqlite_autocheckpoint,
+    )
+
+
+def _require_sqlite(settings: Settings, *tables: str) -> None:
+    """Refuses another engine than the files of the data directory, rather than pass over the setting."""
+    for table in tables:
+        if getattr(settings, table).database_url:
+            raise Invalid(
+                "engine_unknown",
+                f"{table}.database_url is set, and this version has SQLite in the data directory alone",
+                setting=f"{table}.database_url",
+            )
 
 
 @contextmanager
@@ -76,34 +113,39 @@ def acting(gate: Gate, principal: str | None) -> Caller:
     return gate.as_principal(people[0]["principal_id"]) if people else gate.as_operator()
 
 
-def open_store(settings: Settings) -> LetheStore:
-    """Opens lethe.db of the data directory, with the keys that stand beside it."""
+def open_store(settings: Settings, *, begins: bool = False) -> LetheStore:
+    """Opens lethe.db, with the keys that stand beside it; only what `begins` work there makes it where it is absent."""
     from memory_git.charon.keys import load_keys
     from memory_git.charon.opening import RECOVERY_MARKER
     from memory_git.lethe.store import LetheStore
-    from memory_git.storage.sqlite import SqliteSettings
 
-    lethe = settings.lethe
+    _require_sqlite(settings, "lethe")
+    path = store_path(settings)
+    if not (begins or path.exists()):
+        raise Unavailable(
+            "database_absent",
+            f"{path.parent} holds no lethe.db: `charon serve` or `lethe serve` makes one, LETHE_DATA_DIR names another",
+        )
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return LetheStore.open(
-        lethe.database_path,
-        merge_keys=merge_keys(settings) or load_keys(lethe.data_dir / "keys").merge,
-        recovery_readonly=lethe.recovery_readonly or (lethe.data_dir / RECOVERY_MARKER).exists(),
-        settings=SqliteSettings(
-            synchronous=lethe.sqlite_synchronous,
-            busy_timeout_ms=lethe.sqlite_busy_timeout_ms,
-            autocheckpoint_pages=lethe.sqlite_autocheckpoint,
-        ),
-        max_history=lethe.memory_git_max_history,
+        path,
+        merge_keys=merge_keys(settings) or load_keys(path.parent / "keys").merge,
+        recovery_readonly=settings.lethe.recovery_readonly or (path.parent / RECOVERY_MARKER).exists(),
+        settings=durability(settings),
+        max_history=settings.lethe.memory_git_max_history,
     )
 
 
 def lethe_key(settings: Settings) -> str:
-    """Gives the bearer of Lethe: that of the settings, else of the key file."""
-    from memory_git.charon.keys import load_keys
+    """Gives the bearer of Lethe: that of the settings, else of the key file beside the store; makes neither."""
+    from memory_git.charon.keys import LETHE_API, load_keys
 
     if settings.lethe.api_key is not None:
         return settings.lethe.api_key.get_secret_value()
-    return load_keys(settings.lethe.data_dir / "keys").lethe_api
+    keys = store_path(settings).parent / "keys"
+    if not (keys / LETHE_API).exists():
+        raise Unauthenticated("key_needed", f"set LETHE_API_KEY: {keys} holds no key of Lethe")
+    return load_keys(keys).lethe_api
 
 
 @contextmanager

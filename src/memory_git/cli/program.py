@@ -95,7 +95,13 @@ def read_settings(context: click.Context, **flags: object) -> Settings:
     from memory_git.cli.settings import load
 
     named = {name.replace("__", ".", 1): value for name, value in flags.items()}
-    return load(config=context.meta.get(_CONFIG), flags=named)
+    return load(config=config_file(context), flags=named)
+
+
+def config_file(context: click.Context) -> Path | None:
+    """Gives the settings file that was named, by `--config` or the environment."""
+    named: Path | None = context.meta.get(_CONFIG)
+    return named
 
 
 def run(program: LazyGroup, args: Sequence[str]) -> int:

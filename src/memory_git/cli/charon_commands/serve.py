@@ -4,27 +4,34 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from memory_git.cli.program import read_settings
+from memory_git.cli.charon_commands.first_start import (
+    AGENT,
+    FIRST_PROJECT,
+    first_start,
+    how_to_mint,
+    mcp_configuration,
+    sign_in_url,
+)
+from memory_git.cli.program import config_file, read_settings
 from memory_git.cli.render import json_option
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
+
     from memory_git.charon.gate import Gate
+    from memory_git.cli.listening import Names
     from memory_git.cli.settings import Settings
 
-FIRST_PROJECT = "default"
-OWNER = "owner"
-AGENT = "agent"
-OWNER_SCOPES = ("memory.review", "memory.merge", "memory.search", "memory.read")
-TOKEN_LIFETIME_S = 90 * 24 * 3600
 _LOG = logging.getLogger("memory_git.cli")
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("serve")
@@ -35,18 +42,28 @@ _LOG = logging.getLogger("memory_git.cli")
 @click.option(
     "--project", default=FIRST_PROJECT, show_default=True, help="The project that the first start makes."
 )
+@click.option("--tls-certificate", type=_FILE, help="Serve HTTPS with this certificate chain, in PEM.")
+@click.option("--tls-key", type=_FILE, help="The key of the certificate, in PEM.")
 @json_option
 @click.pass_context
 def command(
-    context: click.Context, http: str | None, data_dir: Path | None, project: str, as_json: bool
+    context: click.Context,
+    http: str | None,
+    data_dir: Path | None,
+    project: str,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    as_json: bool,
 ) -> None:
-    """Serves agents (MCP), people's programs (HTTP) and a page for the browser.
+    """Serve agents (MCP), programs (HTTP) and a page for the browser.
 
-    The first start makes the keys, a project, a person (owner) and an agent with a token; the token is shown once.
-    Every start prints a fresh one-time link to sign in with. Stop it with Ctrl-C.
+    The first start makes the keys, a project, a person (owner) and an agent with a token, which is shown once.
+    Every start prints a fresh one-time link for the browser. With --json all of it is one line of JSON.
+    Stop it with Ctrl-C.
 
     Example: charon serve --http 127.0.0.1:18484
     """
+    from memory_git.cli.listening import log_to_stderr, names_of, tls_of
     from memory_git.cli.opening import open_gate
     from memory_git.http.charon_app import create_charon_app
     from memory_git.http.serving import Serving, Where
@@ -54,101 +71,75 @@ def command(
 
     settings = read_settings(context, charon__http=http, charon__data_dir=data_dir, lethe__data_dir=data_dir)
     where = Where(settings.charon.http.host, settings.charon.http.port)
+    names = names_of(where.host, settings.charon.public_url)
+    tls = tls_of(tls_certificate, tls_key)
+    log_to_stderr()
     gate = open_gate(settings)
     try:
-        app = create_charon_app(gate, pages=create_pages(gate))
-        serving = Serving(app, where, on_stop=gate.feed.close)
-        told = _first_start(gate, project)
+        pages = create_pages(gate, secure_cookie=names.is_https or tls is not None)
+        app = create_charon_app(
+            gate, pages=pages, hosts=names.hosts, origins=names.origins, server_url=names.public_url or "/"
+        )
+        serving = Serving(
+            app, where, tls=tls, behind_proxy=names.public_url is not None, on_stop=gate.feed.close
+        )
+        token = first_start(gate, project)
 
         def ready(bound: Where) -> None:
-            threading.Thread(target=_mount_mcp, args=(app, gate, bound.url), daemon=True).start()
-            _tell(gate, settings, bound.url, told, as_json=as_json)
+            address = names.public_url or bound.url
+            mcp = mcp_configuration(settings, config_file(context), address, token)
+            way_in = {
+                "address": address,
+                "listens": bound.url,
+                "sign_in_url": sign_in_url(gate, address),
+                "mcp": mcp,
+            }
+            _tell(settings, way_in, token, as_json=as_json)
+            threading.Thread(target=_mount_mcp, args=(app, gate, names, address), daemon=True).start()
 
         serving.run(ready)
     finally:
         gate.close()
 
 
-def _mount_mcp(app: Any, gate: Gate, url: str) -> None:
+def _mount_mcp(app: FastAPI, gate: Gate, names: Names, address: str) -> None:
     """Imports the MCP face, which takes a second, and puts it behind /mcp."""
     from memory_git.http.charon_app import mount_mcp
     from memory_git.mcp.http import mcp_app
 
     try:
-        mount_mcp(app, mcp_app(gate, server_url=url))
+        mcp = mcp_app(gate, hosts=sorted(names.hosts), origins=sorted(names.origins), server_url=address)
+        mount_mcp(app, mcp)
     except Exception as error:  # a face that can't start must not take the others down
         _LOG.error("the MCP face could not be started: %s: %s", type(error).__name__, error)
 
 
-def _first_start(gate: Gate, project: str) -> str | None:
-    """Makes the first project and principals when there is no principal yet; gives the agent's token, shown this once."""
-    operator = gate.as_operator()
-    if gate.ready().get("recovery_readonly") or gate.principals(operator):
-        return None
-    if project not in gate.list_projects(operator):
-        gate.init_project(operator, project)
-    gate.add_principal(operator, OWNER, "human", "Owner", "review")
-    gate.add_principal(operator, AGENT, "agent", "Agent", "propose")
-    for principal in (OWNER, AGENT):
-        gate.grant(operator, principal, project)
-    minted = gate.mint_obol(operator, AGENT, TOKEN_LIFETIME_S, project=project)
-    return str(minted["token"])
-
-
-def _tell(gate: Gate, settings: Settings, url: str, token: str | None, *, as_json: bool) -> None:
-    link = _sign_in_link(gate, url)
-    mcp = _mcp_configuration(settings, url, token or "obol_…")
+def _tell(settings: Settings, way_in: Mapping[str, Any], token: str | None, *, as_json: bool) -> None:
+    """Prints the way in, at once, for a person or as one line of JSON."""
     if as_json:
-        document = {"address": url, "sign_in_url": link, "mcp": mcp, **({"token": token} if token else {})}
-        click.echo(json.dumps(document, ensure_ascii=False))
+        sys.stdout.write(json.dumps({**way_in, **({"token": token} if token else {})}) + "\n")
     else:
-        for line in _lines(settings, url, link, token, mcp):
-            click.echo(line)
+        sys.stdout.write("\n".join(_lines(settings, way_in, token)) + "\n")
     sys.stdout.flush()
 
 
-def _sign_in_link(gate: Gate, url: str) -> str | None:
-    """Gives a one-time link for the first person, or None in recovery or when there is nobody."""
-    operator = gate.as_operator()
-    people = [item for item in gate.principals(operator) if item["kind"] == "human" and not item["disabled"]]
-    if not people or gate.ready().get("recovery_readonly"):
-        return None
-    code = gate.mint_sign_in(operator, people[0]["principal_id"])["code"]
-    return f"{url}/sign-in?code={code}"
-
-
-def _mcp_configuration(settings: Settings, url: str, token: str) -> dict[str, Any]:
-    """Gives what goes into an `mcpServers` file, for both transports."""
-    program = shutil.which("charon") or str(Path(sys.executable).with_name("charon"))
-    data_dir = str(settings.charon.data_dir.absolute())
-    environment = {"CHARON_TOKEN": token, "CHARON_DATA_DIR": data_dir, "LETHE_DATA_DIR": data_dir}
-    if settings.charon.upstream:
-        environment["CHARON_UPSTREAM"] = settings.charon.upstream
-    headers = {"Authorization": f"Bearer {token}"}
-    return {
-        "stdio": {"mcpServers": {"memory-git": {"command": program, "args": ["mcp"], "env": environment}}},
-        "http": {"mcpServers": {"memory-git": {"type": "http", "url": f"{url}/mcp", "headers": headers}}},
-    }
-
-
-def _lines(
-    settings: Settings, url: str, link: str | None, token: str | None, mcp: dict[str, Any]
-) -> list[str]:
-    lines = [f"Memory Git serves at {url}", f"Data: {settings.charon.data_dir.absolute()}", ""]
-    if link:
-        lines += ["Sign in once with this link, within ten minutes:", f"  {link}", ""]
-    if token:
-        lines += [
-            f"Token of the agent '{AGENT}', shown only now:",
-            f"  {token}",
-            "",
-            "For an agent over stdio, in its mcpServers file:",
-            json.dumps(mcp["stdio"], indent=2, ensure_ascii=False),
-            "",
-            "For an agent over HTTP:",
-            json.dumps(mcp["http"], indent=2, ensure_ascii=False),
-            "",
-        ]
-    else:
-        lines += [f"A token for an agent: charon obol mint {AGENT}", ""]
-    return [*lines, "Stop with Ctrl-C."]
+def _lines(settings: Settings, way_in: Mapping[str, Any], token: str | None) -> list[str]:
+    lines = [
+        f"Memory Git serves at {way_in['address']}",
+        f"Data: {settings.charon.data_dir.absolute()}",
+        "",
+    ]
+    if way_in["sign_in_url"]:
+        lines += ["For the browser, once, within ten minutes:", f"  {way_in['sign_in_url']}", ""]
+    if token is None:
+        lines += ["Tokens are shown once. For another one:", f"  {how_to_mint(settings)}", ""]
+        return [*lines, "Stop with Ctrl-C."]
+    for title, name in (("over stdio", "stdio"), ("over HTTP", "http")):
+        lines += [f"For an agent {title}:", json.dumps(way_in["mcp"][name], indent=2), ""]
+    return [
+        *lines,
+        f"The token of the agent '{AGENT}', shown only now:",
+        f"  {token}",
+        "",
+        "Stop with Ctrl-C.",
+    ]
