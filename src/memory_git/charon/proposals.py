@@ -35,7 +35,7 @@ from memory_git.charon.judging import (
 from memory_git.charon.refs import require_changeset, require_ref, working_ref
 from memory_git.charon.seeing import seen_proposals, sees
 from memory_git.domain.errors import Clash, Invalid, NotFound
-from memory_git.domain.policy import Audience, knows_project
+from memory_git.domain.policy import SERVICE_PRINCIPAL, Audience, knows_project
 from memory_git.domain.project_policy import MAX_LIFETIME_S, MIN_LIFETIME_S
 from memory_git.domain.proposals import FINAL_STATUSES, KINDS, OPEN_STATUSES, STATUSES, with_resolutions
 from memory_git.domain.times import format_time
@@ -373,7 +373,7 @@ def _require_mergeable(house: House, row: ProposalRow, plan: Json) -> None:
 
 def _selectable(house: House, row: ProposalRow) -> list[Json]:
     """Gives the ops beyond the target that touch nothing private, oldest first."""
-    everyone = Audience("", frozenset({"internal", "shared", "public"}))
+    everyone = Audience(SERVICE_PRINCIPAL, frozenset({"internal", "shared", "public"}))
     page = house.lethe.log(row.project_id, head=row.head_changeset_id, limit=MAX_PAGE, audience=everyone)
     beyond = [
         item
