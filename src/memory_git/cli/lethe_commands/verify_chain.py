@@ -3,38 +3,47 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 
 from memory_git.cli.exits import Exit
-from memory_git.cli.program import read_settings
-from memory_git.cli.render import json_option, write_document, write_table, write_text
+from memory_git.cli.lethe_commands.local import local_store, store_options, the_project
+from memory_git.cli.render import write_document, write_table, write_text
+
+_STEP = 100
+_CLEAR = "\r\x1b[K"
 
 
 @click.command("verify-chain")
-@click.argument("project")
-@json_option
+@click.argument("project", required=False)
+@store_options
 @click.pass_context
-def command(context: click.Context, project: str, as_json: bool) -> Exit:
-    """Recomputes every digest, state, chain and derived row of a project. Ends with 1 if anything does not agree.
+def command(context: click.Context, project: str | None, data_dir: Path | None, as_json: bool) -> Exit:
+    """Recompute every digest, state, chain and derived row of a project; without a name, of the only one there is.
+
+    Ends with 1 if anything does not agree, and names each object that does not.
 
     Example: lethe verify-chain default
     """
-    from memory_git.cli.opening import lethe_of
-
-    with lethe_of(read_settings(context)) as lethe:
-        found = lethe.verify(project, _progress if sys.stderr.isatty() and not as_json else None)
+    on_terminal = sys.stderr.isatty()
+    with local_store(context, data_dir) as lethe:
+        found = lethe.verify(the_project(lethe, project), _progress if on_terminal else None)
+    if on_terminal:
+        sys.stderr.write(_CLEAR)
     if as_json:
         write_document(found)
     else:
-        write_table(["checked", "objects"], [[kind, count] for kind, count in found["checked"].items()])
-        faults = [[item["kind"], item["object_id"], item["why"]] for item in found["faults"]]
+        write_table(["checked", "objects"], list(found["checked"].items()))
+        faults = [(item["kind"], item["object_id"], item["why"]) for item in found["faults"]]
         if faults:
+            sys.stdout.write("\n")
             write_table(["fault in", "object", "why"], faults)
-        write_text("Everything agrees." if found["ok"] else f"{len(faults)} fault(s).")
+        write_text("\nEverything agrees." if found["ok"] else f"\n{len(faults)} fault(s).")
     return Exit.DONE if found["ok"] else Exit.FINDING
 
 
 def _progress(kind: str, done: int, total: int) -> None:
-    if done % 100 == 0 or done == total:
-        click.echo(f"\r{kind}: {done} of {total}", err=True, nl=done == total)
+    if done % _STEP == 0 or done == total:
+        sys.stderr.write(f"{_CLEAR}{kind}: {done} of {total}")
+        sys.stderr.flush()
