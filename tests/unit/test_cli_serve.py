@@ -9,7 +9,7 @@ import signal
 import socket
 import sqlite3
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -137,6 +137,15 @@ def test_a_gate_that_has_people_of_its_own_gets_nobody_more(tmp_path: Path) -> N
     gate.close()
 
 
+def test_the_first_start_takes_the_project_that_is_there(tmp_path: Path) -> None:
+    gate = Gate.open(tmp_path / "data")
+    gate.init_project(gate.as_operator(), "atlas")
+    token = first_start(gate, None)
+    assert token is not None
+    assert gate.authenticate(token, "http").default_project == "atlas"
+    gate.close()
+
+
 # --- the end
 
 
@@ -186,13 +195,37 @@ def test_lethe_serves_apart_and_charon_stands_before_it(programs: Programs) -> N
     assert lethe.process.returncode == 0
 
 
-def test_a_store_that_does_not_answer_is_told(programs: Programs) -> None:
+@pytest.fixture
+def no_store() -> Iterator[dict[str, str]]:
+    """The environment of a gate whose store does not answer."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        nobody = f"http://127.0.0.1:{closed.getsockname()[1]}"
-        apart = Programs(programs.data, {"CHARON_UPSTREAM": nobody})
-        found = refusal(apart, "charon", "serve", "--http", "127.0.0.1:0")
+        yield {"CHARON_UPSTREAM": f"http://127.0.0.1:{closed.getsockname()[1]}"}
+
+
+def test_the_first_start_needs_the_store_and_says_so(programs: Programs, no_store: dict[str, str]) -> None:
+    found = refusal(Programs(programs.data, no_store), "charon", "serve", "--http", "127.0.0.1:0")
     assert (found["code"], found["exit"]) == ("lethe_unreachable", 6)
+
+
+def test_a_later_start_serves_and_waits_for_the_store(used: Programs, no_store: dict[str, str]) -> None:
+    with Programs(used.data, no_store).serving("charon") as served:
+        assert served.get("/healthz").status_code == 200
+        assert (served.get("/readyz").status_code, served.get("/readyz").json()["code"]) == (
+            503,
+            "lethe_unreachable",
+        )
+
+
+def test_keys_of_the_environment_are_not_printed_and_the_agent_goes_through_the_server(
+    programs: Programs,
+) -> None:
+    secret = "an invented secret of forty-one characters"
+    keyed = Programs(programs.data, {"CHARON_MERGE_HMAC_KEYS": f"new={secret}"})
+    with keyed.serving("charon") as served:
+        assert secret not in json.dumps(served.told)
+        environment = served.told["mcp"]["stdio"]["mcpServers"]["memory-git"]["env"]
+        assert environment == {"CHARON_TOKEN": served.told["token"], "CHARON_URL": served.address}
 
 
 # --- what is refused at the start

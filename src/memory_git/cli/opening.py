@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memory_git.domain.errors import Invalid, Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
-    from memory_git.charon.gate import Caller, Gate
+    from memory_git.charon.gate import Caller, Gate, GateSettings
     from memory_git.cli.settings import Settings
     from memory_git.domain.envelope import MergeKeys
     from memory_git.lethe.protocol import Lethe
@@ -39,26 +39,31 @@ def warn(warnings: tuple[str, ...]) -> None:
         click.echo(f"warning: {warning}", err=True)
 
 
-def open_gate(settings: Settings, *, reconciling: bool = False) -> Gate:
-    """Opens the gate on the data directory, the store inside or at CHARON_UPSTREAM."""
-    from memory_git.charon.gate import Gate, GateSettings
+def gate_settings(settings: Settings, *, reconciling: bool = False) -> GateSettings:
+    """Gives what a gate on the data directory is opened with, the store inside or at CHARON_UPSTREAM."""
+    from memory_git.charon.gate import GateSettings
 
     _require_sqlite(settings, "charon", "lethe")
     key = settings.lethe.api_key
-    return Gate.open(
-        GateSettings(
-            data_dir=settings.charon.data_dir,
-            lethe_path=store_path(settings),
-            lethe_url=settings.charon.upstream,
-            lethe_api_key=key.get_secret_value() if key else None,
-            merge_keys=merge_keys(settings),
-            anchor_path=settings.charon.ledger_anchor_path,
-            recovery_readonly=settings.charon.recovery_readonly or settings.lethe.recovery_readonly,
-            reconciling=reconciling,
-            sqlite=durability(settings),
-            max_history=settings.lethe.memory_git_max_history,
-        )
+    return GateSettings(
+        data_dir=settings.charon.data_dir,
+        lethe_path=store_path(settings),
+        lethe_url=settings.charon.upstream,
+        lethe_api_key=key.get_secret_value() if key else None,
+        merge_keys=merge_keys(settings),
+        anchor_path=settings.charon.ledger_anchor_path,
+        recovery_readonly=settings.charon.recovery_readonly or settings.lethe.recovery_readonly,
+        reconciling=reconciling,
+        sqlite=durability(settings),
+        max_history=settings.lethe.memory_git_max_history,
     )
+
+
+def open_gate(settings: Settings, *, reconciling: bool = False) -> Gate:
+    """Opens the gate that the settings name."""
+    from memory_git.charon.gate import Gate
+
+    return Gate.open(gate_settings(settings, reconciling=reconciling))
 
 
 def store_path(settings: Settings) -> Path:

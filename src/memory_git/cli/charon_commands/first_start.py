@@ -20,18 +20,23 @@ FIRST_PROJECT = "default"
 OWNER = "owner"
 AGENT = "agent"
 TOKEN_LIFETIME_S = 90 * 24 * 3600
+_SECRETS = ("lethe.api_key", "charon.merge_hmac_keys", "charon.merge_hmac_key", "charon.hmac_key")
 NO_TOKEN = "obol_..."  # noqa: S105 (stands where a token goes)
 _FIRST = {OWNER: ("human", "Owner", "write"), AGENT: ("agent", "Agent", "propose")}
 
 
-def first_start(gate: Gate, project: str) -> str | None:
-    """Makes what the first start makes (rules 1 and 2); gives the agent's token, or None where there was one already."""
+def first_start(gate: Gate, project: str | None) -> str | None:
+    """Makes what the first start makes (rules 1 and 2); gives the agent's token, or None where there was one already.
+
+    The project is the one named, else the first there is, else `default`.
+    """
     operator = gate.as_operator()
-    if gate.ready()["recovery_readonly"] or not _is_first(gate):
-        return None
-    if project not in gate.list_projects(operator):
-        gate.init_project(operator, project)
     known = {item["principal_id"] for item in gate.principals(operator)}
+    if not known <= _FIRST.keys() or gate.obols(operator):
+        return None
+    granted = [item["project"] for item in gate.grants(operator)]
+    project = project or next(iter([*granted, *gate.list_projects(operator)]), FIRST_PROJECT)
+    gate.init_project(operator, project)
     for name, (kind, shown, profile) in _FIRST.items():
         if name not in known:
             gate.add_principal(operator, name, kind, shown, profile)
@@ -39,17 +44,11 @@ def first_start(gate: Gate, project: str) -> str | None:
     return str(gate.mint_obol(operator, AGENT, TOKEN_LIFETIME_S, project=project)["token"])
 
 
-def _is_first(gate: Gate) -> bool:
-    operator = gate.as_operator()
-    names = {item["principal_id"] for item in gate.principals(operator)}
-    return names <= _FIRST.keys() and not gate.obols(operator)
-
-
 def sign_in_url(gate: Gate, address: str) -> str | None:
-    """Gives a fresh one-time link for the first person, or None in recovery and where there is nobody."""
+    """Gives a fresh one-time link for the first person, or None where there is nobody."""
     operator = gate.as_operator()
     people = [item for item in gate.principals(operator) if item["kind"] == "human" and not item["disabled"]]
-    if not people or gate.ready()["recovery_readonly"]:
+    if not people:
         return None
     code = gate.mint_sign_in(operator, people[0]["principal_id"])["code"]
     return f"{address}/sign-in?code={code}"
@@ -59,22 +58,31 @@ def mcp_configuration(
     settings: Settings, config: Path | None, address: str, token: str | None
 ) -> dict[str, Any]:
     """Gives what goes into an `mcpServers` file: `stdio` on the same data, `http` at the address."""
-    environment = {
-        "CHARON_TOKEN": token or NO_TOKEN,
-        "CHARON_DATA_DIR": str(settings.charon.data_dir.absolute()),
+    stdio = {
+        "command": this_program(),
+        "args": ["mcp"],
+        "env": _environment(settings, config, address, token),
     }
-    if settings.origin("lethe.data_dir") != "default":
-        environment["LETHE_DATA_DIR"] = str(settings.lethe.data_dir.absolute())
-    if settings.charon.upstream:
-        environment["CHARON_UPSTREAM"] = settings.charon.upstream
-    if settings.charon.ledger_anchor_path:
-        environment["CHARON_LEDGER_ANCHOR_PATH"] = str(settings.charon.ledger_anchor_path.absolute())
-    if config is not None:
-        environment["MEMORY_GIT_CONFIG"] = str(config.absolute())
-    stdio = {"command": this_program(), "args": ["mcp"], "env": environment}
     headers = {"Authorization": f"Bearer {token or NO_TOKEN}"}
     http = {"type": "http", "url": f"{address}/mcp", "headers": headers}
     return {"stdio": {"mcpServers": {"memory-git": stdio}}, "http": {"mcpServers": {"memory-git": http}}}
+
+
+def _environment(settings: Settings, config: Path | None, address: str, token: str | None) -> dict[str, str]:
+    """Gives the settings of an agent's own process: the same data, or this server where that takes a secret it can't find."""
+    charon, found = settings.charon, {"CHARON_TOKEN": token or NO_TOKEN}
+    if any(settings.origin(name).startswith("environment") for name in _SECRETS):
+        return {**found, "CHARON_URL": address}
+    found["CHARON_DATA_DIR"] = str(charon.data_dir.absolute())
+    if settings.origin("lethe.data_dir") != "default":
+        found["LETHE_DATA_DIR"] = str(settings.lethe.data_dir.absolute())
+    if charon.upstream:
+        found["CHARON_UPSTREAM"] = charon.upstream
+    if charon.ledger_anchor_path:
+        found["CHARON_LEDGER_ANCHOR_PATH"] = str(charon.ledger_anchor_path.absolute())
+    if config is not None:
+        found["MEMORY_GIT_CONFIG"] = str(config.absolute())
+    return found
 
 
 def this_program() -> str:

@@ -14,7 +14,6 @@ import click
 
 from memory_git.cli.charon_commands.first_start import (
     AGENT,
-    FIRST_PROJECT,
     first_start,
     how_to_mint,
     mcp_configuration,
@@ -40,7 +39,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @click.option("--data-dir", type=click.Path(path_type=Path), help="The folder of the databases and the keys.")
 @click.option(
-    "--project", default=FIRST_PROJECT, show_default=True, help="The project that the first start makes."
+    "--project", help="The project that the first start makes. Default: one that is there, else `default`."
 )
 @click.option("--tls-certificate", type=_FILE, help="Serve HTTPS with this certificate chain, in PEM.")
 @click.option("--tls-key", type=_FILE, help="The key of the certificate, in PEM.")
@@ -50,7 +49,7 @@ def command(
     context: click.Context,
     http: str | None,
     data_dir: Path | None,
-    project: str,
+    project: str | None,
     tls_certificate: Path | None,
     tls_key: Path | None,
     as_json: bool,
@@ -64,7 +63,7 @@ def command(
     Example: charon serve --http 127.0.0.1:18484
     """
     from memory_git.cli.listening import log_to_stderr, names_of, tls_of
-    from memory_git.cli.opening import open_gate
+    from memory_git.cli.opening import gate_settings, open_gate
     from memory_git.http.charon_app import create_charon_app
     from memory_git.http.serving import Serving, Where
     from memory_git.web.app import create_pages
@@ -74,16 +73,20 @@ def command(
     names = names_of(where.host, settings.charon.public_url)
     tls = tls_of(tls_certificate, tls_key)
     log_to_stderr()
+    is_readonly, stopping = gate_settings(settings).is_readonly, threading.Event()
     gate = open_gate(settings)
+
+    def on_stop() -> None:
+        stopping.set()
+        gate.feed.close()
+
     try:
         pages = create_pages(gate, secure_cookie=names.is_https or tls is not None)
         app = create_charon_app(
             gate, pages=pages, hosts=names.hosts, origins=names.origins, server_url=names.public_url or "/"
         )
-        serving = Serving(
-            app, where, tls=tls, behind_proxy=names.public_url is not None, on_stop=gate.feed.close
-        )
-        token = first_start(gate, project)
+        serving = Serving(app, where, tls=tls, behind_proxy=names.public_url is not None, on_stop=on_stop)
+        token = None if is_readonly else first_start(gate, project)
 
         def ready(bound: Where) -> None:
             address = names.public_url or bound.url
@@ -91,27 +94,30 @@ def command(
             way_in = {
                 "address": address,
                 "listens": bound.url,
-                "sign_in_url": sign_in_url(gate, address),
+                "sign_in_url": None if is_readonly else sign_in_url(gate, address),
                 "mcp": mcp,
             }
             _tell(settings, way_in, token, as_json=as_json)
-            threading.Thread(target=_mount_mcp, args=(app, gate, names, address), daemon=True).start()
+            mounting = (app, gate, names, address, stopping)
+            threading.Thread(target=_mount_mcp, args=mounting, daemon=True).start()
 
         serving.run(ready)
     finally:
         gate.close()
 
 
-def _mount_mcp(app: FastAPI, gate: Gate, names: Names, address: str) -> None:
-    """Imports the MCP face, which takes a second, and puts it behind /mcp."""
+def _mount_mcp(app: FastAPI, gate: Gate, names: Names, address: str, stopping: threading.Event) -> None:
+    """Imports the MCP face, which takes a second, and puts it behind /mcp, unless the server stops meanwhile."""
     from memory_git.http.charon_app import mount_mcp
     from memory_git.mcp.http import mcp_app
 
     try:
         mcp = mcp_app(gate, hosts=sorted(names.hosts), origins=sorted(names.origins), server_url=address)
-        mount_mcp(app, mcp)
+        if not stopping.is_set():
+            mount_mcp(app, mcp)
     except Exception as error:  # a face that can't start must not take the others down
-        _LOG.error("the MCP face could not be started: %s: %s", type(error).__name__, error)
+        if not stopping.is_set():
+            _LOG.error("the MCP face could not be started: %s: %s", type(error).__name__, error)
 
 
 def _tell(settings: Settings, way_in: Mapping[str, Any], token: str | None, *, as_json: bool) -> None:
