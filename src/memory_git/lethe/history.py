@@ -105,7 +105,7 @@ def memories(
 
 def _check_filter(name: str, value: str | None, known: Collection[str]) -> None:
     if value and value not in known:
-        raise Invalid(f"bad_{name}", f"{name} is one of {', '.join(sorted(known))}")
+        raise Invalid("bad_filter", f"{name} is one of {', '.join(sorted(known))}")
 
 
 def _cursor(after: str | None) -> bytes | None:

@@ -29,6 +29,7 @@ from memory_git.storage import lethe_states
 
 def merge_plan(view: View, target: str, source: str, audience: Audience | None) -> dict[str, Any]:
     """Plans bringing `source` into `target`: the shape, what would change, the conflicts, and what must be answered by ops."""
+    view.changeset(target), view.changeset(source)
     graph = view.graph()
     meeting = meet(view, target, source, audience=audience)
     if graph.is_ancestor(source, target):
@@ -73,6 +74,7 @@ def _known_salt(view: View, memory_id: str) -> str:
 
 def rebase_plan(view: View, head: str, onto: str) -> dict[str, Any]:
     """Plans replaying what `head` has beyond `onto` on top of it; merges inside the branch bring only their own ops."""
+    view.changeset(head), view.changeset(onto)
     names = view.graph().reachable_not_from(head, [onto])
     sources = [_source(view, name) for name in names]
     plan = rebase(
@@ -131,8 +133,6 @@ def revert_plan(view: View, changeset_id: str, onto: str, mainline: int | None) 
         raise Invalid("not_a_merge", "the changeset has one parent: there is no other mainline")
     if len(row.parents) > 1 and mainline not in (1, 2):
         raise Invalid("mainline_needed", "the changeset is a merge: say which parent to keep, 1 or 2")
-    if len(row.parents) == 1 and mainline not in (None, 1):
-        raise Invalid("no_such_parent", "the changeset has one parent")
     parent = row.parents[(mainline or 1) - 1]
     before, after = view.roots(parent), view.roots(changeset_id)
     plan = revert(

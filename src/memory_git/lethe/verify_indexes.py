@@ -26,7 +26,7 @@ def check_versions_indexed(view: View, report: Report) -> None:
     for row, record in _versions(view, report):
         salted.discard(record.memory_id)
         claims |= {(lethe_states.claim_key(claim), row) for claim in claims_of(record)}
-        for word in indexed_words(record).split():
+        for word in indexed_words(record).split() if record.is_active else ():
             rows_of[word].add(row)
     found = set(lethe_states.claims_of_version(view.connection, view.project_id))
     for _, version in sorted(found ^ claims):
