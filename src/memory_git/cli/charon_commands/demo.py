@@ -29,8 +29,9 @@ from memory_git.cli.render import json_option, write_document, write_text
 @click.option(
     "--keep", type=click.Path(path_type=Path), help="Keep the databases, keys and logs in this empty folder."
 )
+@click.option("--brief", is_flag=True, help="Tell a line a step.")
 @json_option
-def command(input_path: Path | None, mode: str, keep: Path | None, as_json: bool) -> Exit:
+def command(input_path: Path | None, mode: str, keep: Path | None, brief: bool, as_json: bool) -> Exit:
     """Plays sixteen steps with two agents, a reviewer and an operator, and checks what comes back.
 
     Nothing outside a disposable directory is touched. Ends with 1 if a step does not hold.
@@ -40,12 +41,14 @@ def command(input_path: Path | None, mode: str, keep: Path | None, as_json: bool
     if keep is not None and keep.exists() and any(keep.iterdir()):
         raise click.BadParameter("the folder is not empty", param_hint="--keep")
     if keep is not None:
-        return _play(keep.absolute(), input_path, mode, str(keep), as_json)
+        return _play(keep.absolute(), input_path, mode, str(keep), brief=brief, as_json=as_json)
     with tempfile.TemporaryDirectory(prefix="memory-git-demo-") as directory:
-        return _play(Path(directory), input_path, mode, None, as_json)
+        return _play(Path(directory), input_path, mode, None, brief=brief, as_json=as_json)
 
 
-def _play(directory: Path, input_path: Path | None, mode: Any, kept: str | None, as_json: bool) -> Exit:
+def _play(
+    directory: Path, input_path: Path | None, mode: Any, kept: str | None, *, brief: bool, as_json: bool
+) -> Exit:
     from memory_git.cli.story import telling
     from memory_git.cli.story.steps import STEPS
     from memory_git.cli.story.tale import Tale, play
@@ -61,7 +64,7 @@ def _play(directory: Path, input_path: Path | None, mode: Any, kept: str | None,
         for step in play(Tale(world, source), STEPS):
             played.append(step)
             if not as_json:
-                for line in telling.after(step):
+                for line in telling.after(step, brief=brief):
                     write_text(line)
     ok = len(played) == len(STEPS) and all(step.ok for step in played)
     if as_json:

@@ -20,11 +20,12 @@ def opening(mode: str, source: str) -> Iterator[str]:
     yield ""
 
 
-def after(played: Played) -> Iterator[str]:
-    """Gives the lines of a step that was played."""
+def after(played: Played, *, brief: bool = False) -> Iterator[str]:
+    """Gives the lines of a step that was played; brief: its title alone, unless it failed."""
     mark = "✓" if played.ok else "✗"
     yield f"{mark} {played.number:>2}  {played.title}  ({played.seconds:.1f} s)"
-    for name, value in played.detail.items():
+    told = {} if brief and played.ok else played.detail
+    for name, value in told.items():
         yield from _shown(name.replace("_", " "), value)
 
 
