@@ -151,4 +151,5 @@ def _refusal_of_document(exit_code: int, document: Any) -> Exception:
         for name, value in document.items()
         if name not in {"type", "title", "status", "detail", "error", "message", "code"}
     }
-    return errors.Refused(document["code"], document.get("message", ""), **facts)
+    code = str(document["code"])
+    return errors.Refused(code, document.get("message", ""), **facts)

@@ -14,8 +14,8 @@ def opening(mode: str, source: str) -> Iterator[str]:
     """Gives the lines before the first step."""
     yield "Two agents, a reviewer and an operator share one versioned memory."
     apart = "Lethe and Charon as two servers" if mode == "split" else "Charon with the store inside"
-    yield f"Real processes in a disposable directory: {apart}. Agent A speaks MCP over stdio, agent B over HTTP;"
-    yield "the reviewer uses the HTTP API, the operator the command line."
+    yield f"Real processes in a disposable directory: {apart}."
+    yield "Agent A speaks MCP over stdio, agent B over HTTP; the reviewer uses the HTTP API, the operator the command line."
     yield f"Memories: {source}"
     yield ""
 
