@@ -11,11 +11,14 @@ from memory_git.domain.errors import Invalid, Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
     from memory_git.charon.gate import Caller, Gate, GateSettings
+    from memory_git.cli.remote import RemoteGate
     from memory_git.cli.settings import Settings
     from memory_git.domain.envelope import MergeKeys
     from memory_git.lethe.protocol import Lethe
     from memory_git.lethe.store import LetheStore
     from memory_git.storage.sqlite import SqliteSettings
+
+    AnyGate = Gate | RemoteGate
 
 
 def merge_keys(settings: Settings) -> MergeKeys | None:
@@ -96,26 +99,42 @@ def _require_sqlite(settings: Settings, *tables: str) -> None:
             )
 
 
+def open_remote(settings: Settings) -> RemoteGate:
+    """Gives the Charon at CHARON_URL, for the token of CHARON_TOKEN."""
+    from memory_git.cli.remote import RemoteGate
+
+    charon = settings.charon
+    if charon.token is None:
+        raise Unauthenticated(
+            "token_needed", "CHARON_URL is set: set CHARON_TOKEN too, or unset it to act here"
+        )
+    return RemoteGate(charon.url or "", charon.token.get_secret_value())
+
+
 @contextmanager
-def gate_of(settings: Settings, *, reconciling: bool = False) -> Iterator[Gate]:
-    """Opens the gate for one command."""
-    gate = open_gate(settings, reconciling=reconciling)
+def gate_of(settings: Settings, *, reconciling: bool = False, remote: bool = False) -> Iterator[AnyGate]:
+    """Opens the gate for one command: on the data directory, or the one that runs at CHARON_URL."""
+    gate = open_remote(settings) if remote else open_gate(settings, reconciling=reconciling)
     try:
         yield gate
     finally:
         gate.close()
 
 
-def acting(gate: Gate, principal: str | None) -> Caller:
-    """Gives who a command acts as: a named principal, else the first person there is, else nobody but the operator."""
+def acting(gate: AnyGate, principal: str | None) -> Caller:
+    """Gives who a command acts as: a named principal, else the first person there is, else nobody but the operator.
+
+    At CHARON_URL it is the token that says who.
+    """
+    from memory_git.cli.remote import RemoteGate
+
     if principal is not None:
         return gate.as_principal(principal)
-    people = [
-        item
-        for item in gate.principals(gate.as_operator())
-        if item["kind"] == "human" and not item["disabled"]
-    ]
-    return gate.as_principal(people[0]["principal_id"]) if people else gate.as_operator()
+    operator = gate.as_operator()
+    if isinstance(gate, RemoteGate):
+        return operator
+    people = [item for item in gate.principals(operator) if item["kind"] == "human" and not item["disabled"]]
+    return gate.as_principal(people[0]["principal_id"]) if people else operator
 
 
 def open_store(settings: Settings, *, begins: bool = False) -> LetheStore:

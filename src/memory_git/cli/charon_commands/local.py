@@ -13,7 +13,7 @@ from memory_git.cli.program import read_settings
 from memory_git.cli.render import json_option, write_document, write_fields, write_table
 
 if TYPE_CHECKING:
-    from memory_git.charon.gate import Gate
+    from memory_git.cli.opening import AnyGate
     from memory_git.cli.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -37,13 +37,20 @@ def local_settings(context: click.Context, data_dir: Path | None) -> Settings:
 @contextmanager
 def local_gate(
     context: click.Context, data_dir: Path | None, *, begins: bool = False, reconciling: bool = False
-) -> Iterator[Gate]:
-    """Opens the gate on the data directory for one command; one that is absent is made only for work that `begins` there."""
+) -> Iterator[AnyGate]:
+    """Opens the gate for one command: at CHARON_URL, unless a data directory is named; else on the data directory.
+
+    One that is absent is made only for work that `begins` there.
+    """
     from memory_git.cli.opening import gate_of
     from memory_git.domain.errors import NotFound
 
     _require_text(context)
     settings = local_settings(context, data_dir)
+    if settings.charon.url and data_dir is None:
+        with gate_of(settings, remote=True) as gate:
+            yield gate
+        return
     if not (begins or settings.charon.database_path.exists()):
         raise NotFound(
             "data_directory_absent",

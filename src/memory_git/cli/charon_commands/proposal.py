@@ -14,7 +14,8 @@ from memory_git.cli.options import as_option, project_option
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from memory_git.charon.gate import Caller, Gate
+    from memory_git.charon.gate import Caller
+    from memory_git.cli.opening import AnyGate
 
 command = click.Group("proposal", help="Work proposed for accepted memory: review it, merge it.")
 _SHARED_MAIN = "refs/shared/main"
@@ -314,7 +315,7 @@ def _do(
     context: click.Context,
     data_dir: Path | None,
     principal: str | None,
-    verb: Callable[[Gate, Caller], Any],
+    verb: Callable[[AnyGate, Caller], Any],
     *,
     as_json: bool,
 ) -> None:

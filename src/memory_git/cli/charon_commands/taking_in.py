@@ -18,14 +18,21 @@ from memory_git.domain.validate import check_ops
 from memory_git.interchange.importing import changes, in_changesets
 
 if TYPE_CHECKING:
-    from memory_git.charon.gate import Caller, Gate
+    from memory_git.charon.gate import Caller
+    from memory_git.cli.opening import AnyGate
     from memory_git.interchange.imported import Import
 
 PAGE = 200
 
 
 def take_in(
-    gate: Gate, caller: Caller, project: str | None, ref_name: str | None, imported: Import, *, preview: bool
+    gate: AnyGate,
+    caller: Caller,
+    project: str | None,
+    ref_name: str | None,
+    imported: Import,
+    *,
+    preview: bool,
 ) -> dict[str, Any]:
     """Commits what an import brings: `{project, ref, head, changesets, taken, links, skipped, warnings}`."""
     ref_name = ref_name or _own_ref(gate, caller)
@@ -55,7 +62,7 @@ def take_in(
     }
 
 
-def _own_ref(gate: Gate, caller: Caller) -> str:
+def _own_ref(gate: AnyGate, caller: Caller) -> str:
     """Gives the branch of the caller's that imports are committed to when none is named."""
     actors = gate.whoami(caller)["actor_ids"]
     if not actors:
@@ -66,7 +73,7 @@ def _own_ref(gate: Gate, caller: Caller) -> str:
 
 
 def _state(
-    gate: Gate, caller: Caller, project: str | None, head: str, wanted: set[str]
+    gate: AnyGate, caller: Caller, project: str | None, head: str, wanted: set[str]
 ) -> tuple[dict[str, dict[str, Any]], set[tuple[str, str, str]]]:
     """Gives the records of some memories at a head, and all its relationships, as the caller sees them."""
     records: dict[str, dict[str, Any]] = {}
@@ -94,7 +101,7 @@ def _check(runs: Sequence[list[dict[str, Any]]]) -> None:
 
 
 def _commit(
-    gate: Gate,
+    gate: AnyGate,
     caller: Caller,
     project: str | None,
     ref_name: str,
