@@ -85,6 +85,22 @@ def test_the_same_change_on_both_sides_is_the_first_parents_with_the_greater_ver
     assert (one["changed_by"], one["version"]) == (left, 3)
 
 
+def test_a_version_in_a_history_has_the_number_that_its_changesets_state_gives_it(
+    world: StoreWorld, base: str
+) -> None:
+    left = world.commit(BRANCH, base, correct("a", "same"))
+    right = world.commit(SIDE, world.commit(SIDE, base, correct("a", "other")), correct("a", "same"))
+    merged = world.commit(BRANCH, [left, right])
+    later = world.commit(BRANCH, world.commit(BRANCH, merged, correct("a", "five")), correct("a", "six"))
+    versions = world.store.memory_history(PROJECT, later, "a")["versions"]
+    assert [(item["record"]["content"], item["version"]) for item in versions] == [
+        ("six", 5),
+        ("five", 4),
+        ("same", 2),
+        ("one", 1),
+    ]
+
+
 def test_a_side_that_changed_and_changed_back_does_not_undo_the_other(world: StoreWorld, base: str) -> None:
     left = world.commit(BRANCH, world.commit(BRANCH, base, correct("a", "else")), correct("a", "one"))
     right = world.commit(SIDE, base, correct("a", "better"))

@@ -38,6 +38,7 @@ def redact(transaction: Transaction, memory_id: str, principal: str, reason: str
         versions += len(rows)
         ops += lethe_redaction.erase_ops(connection, project_id, name)
         events += lethe_redaction.erase_events(connection, project_id, name)
+    lethe_redaction.merge_words(connection)
     row = RedactionRow(
         project_id,
         lethe_redaction.epoch(connection, project_id) + 1,

@@ -93,6 +93,11 @@ def erase_versions(connection: Connection, project_id: str, memory_id: str, rows
     connection.execute_many("DELETE FROM version_words WHERE rowid = ?", [(row,) for row in rows])
 
 
+def merge_words(connection: Connection) -> None:
+    """Writes the word index anew without what was deleted: a deletion only marks, and the words stay until then."""
+    connection.execute("INSERT INTO version_words (version_words) VALUES ('optimize')")
+
+
 def erase_ops(connection: Connection, project_id: str, memory_id: str) -> int:
     """Erases the payloads of the ops that name a memory and carry text; gives how many."""
     connection.execute(
