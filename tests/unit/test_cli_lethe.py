@@ -348,9 +348,8 @@ def test_the_flag_names_the_data_directory_even_when_a_server_is_set(
     assert shell.json("memory", "status", ends=Exit.UNAVAILABLE)["code"] == "lethe_unreachable"
 
 
+@pytest.mark.parametrize("shell", ["server"], indirect=True)
 def test_a_wrong_key_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "LETHE_API_URL" not in os.environ:
-        pytest.skip("only a server asks for a key")
     monkeypatch.setenv("LETHE_API_KEY", "another-key-altogether")
     assert shell.json("memory", "status", ends=Exit.NOT_ALLOWED)["code"] == "unauthenticated"
 

@@ -6,34 +6,43 @@ from pathlib import Path
 
 import click
 
-from memory_git.cli.program import read_settings
+from memory_git.domain.errors import NotFound
 
 
 @click.command("mcp")
 @click.option(
     "--toolsets",
+    metavar="NAMES",
     default="default",
     show_default=True,
     help="Comma-separated, besides the default: review, history, admin, or all.",
 )
 @click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="The folder of charon.db, lethe.db and the keys."
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The folder of the databases and the keys. Default: CHARON_DATA_DIR.",
 )
 @click.pass_context
 def command(context: click.Context, toolsets: str, data_dir: Path | None) -> None:
-    """Serves MCP to a local agent, for the principal of CHARON_TOKEN.
+    """Serve MCP to a local agent, for the principal of CHARON_TOKEN.
 
-    Works on the data directory itself, also while a server runs on it; with CHARON_URL set, as a client of that server.
+    Works on the data directory itself, also while a server runs on it; with CHARON_URL set and no --data-dir, as a
+    client of that server. It is started by the agent's program: `charon serve` prints what to put into its settings.
 
-    Example: CHARON_TOKEN=obol_… charon mcp --toolsets review
+    Example: CHARON_TOKEN=obol_... charon mcp --toolsets review
     """
+    from memory_git.cli.charon_commands.local import local_settings
     from memory_git.cli.opening import open_gate
     from memory_git.mcp.stdio import serve_stdio, serve_stdio_client
 
-    settings = read_settings(context, charon__data_dir=data_dir, lethe__data_dir=data_dir)
-    secret = settings.charon.token
-    token = secret.get_secret_value() if secret else None
-    if settings.charon.url:
+    settings = local_settings(context, data_dir)
+    token = settings.charon.token.get_secret_value() if settings.charon.token else None
+    if settings.charon.url and data_dir is None:
         serve_stdio_client(settings.charon.url, token, toolsets=toolsets)
     else:
+        if not settings.charon.database_path.exists():
+            raise NotFound(
+                "data_directory_absent",
+                f"{settings.charon.data_dir} holds no charon.db: `charon serve` makes one, CHARON_DATA_DIR names another",
+            )
         serve_stdio(open_gate(settings), token, toolsets=toolsets)

@@ -48,7 +48,7 @@ def command(
         ref = lethe.resolve_ref(project, target)
         head = the_head(lethe, project, source)
         if ref["protected"]:
-            raise _protected(project, source, target, message)
+            raise _protected(project, source, target, message, data_dir)
         done = _merge(lethe, project, ref, head, principal, message or f"Merge {source} into {target}")
     if as_json:
         write_document(done)
@@ -60,10 +60,13 @@ def command(
         )
 
 
-def _protected(project: str, source: str, target: str, message: str | None) -> NotAllowed:
+def _protected(
+    project: str, source: str, target: str, message: str | None, data_dir: Path | None
+) -> NotAllowed:
     what = ["--head" if is_uuid(source) else "--ref", source, "--target", target]
     words = ["charon", "proposal", "create", "--project", project, *what, "--message"]
-    proposal = shlex.join([*words, message or f"Merge {source}"])
+    place = ["--data-dir", str(data_dir)] if data_dir else []
+    proposal = shlex.join([*words, message or f"Merge {source}", *place])
     return NotAllowed(
         "protected_ref", f"{target} moves only by a reviewed merge: propose it", command=proposal
     )
