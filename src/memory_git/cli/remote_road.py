@@ -28,7 +28,7 @@ class Road:
     """The connection of one command to a Charon."""
 
     def __init__(self, url: str, token: str) -> None:
-        _require_safe(url)
+        require_safe(url)
         self._http = httpx.Client(
             base_url=url.rstrip("/") + _PREFIX,
             headers={"Authorization": f"Bearer {token}"},
@@ -95,7 +95,7 @@ def _given(members: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _require_safe(url: str) -> None:
+def require_safe(url: str) -> None:
     """Refuses an address on which the token could be overheard (rule 1)."""
     try:
         parts = urlsplit(url)

@@ -43,7 +43,6 @@ def local_gate(
     One that is absent is made only for work that `begins` there.
     """
     from memory_git.cli.opening import gate_of
-    from memory_git.domain.errors import NotFound
 
     _require_text(context)
     settings = local_settings(context, data_dir)
@@ -51,13 +50,21 @@ def local_gate(
         with gate_of(settings, remote=True) as gate:
             yield gate
         return
-    if not (begins or settings.charon.database_path.exists()):
+    if not begins:
+        require_begun(settings)
+    with gate_of(settings, reconciling=reconciling) as gate:
+        yield gate
+
+
+def require_begun(settings: Settings) -> None:
+    """Refuses a data directory on which no gate has been; opening it would make an empty one."""
+    from memory_git.domain.errors import NotFound
+
+    if not settings.charon.database_path.exists():
         raise NotFound(
             "data_directory_absent",
             f"{settings.charon.data_dir} holds no charon.db; `charon serve` or `charon project init` makes one",
         )
-    with gate_of(settings, reconciling=reconciling) as gate:
-        yield gate
 
 
 def _require_text(context: click.Context) -> None:
