@@ -239,15 +239,34 @@ def test_no_rows_leave_stdout_empty(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "no refs yet\n")
 
 
-def test_a_terminal_gets_a_table_in_which_markup_is_plain_text() -> None:
-    code = "from memory_git.cli import render; render.write_table(['ref'], [['[bold]main[/bold]']])"
+def on_a_terminal(code: str, columns: int = 80) -> str:
+    """What code prints on a terminal of so many columns."""
     parent, child = pty.openpty()
-    subprocess.run([sys.executable, "-c", code], stdout=child, check=True)
+    environment = {**os.environ, "COLUMNS": str(columns)}
+    subprocess.run([sys.executable, "-c", code], stdout=child, check=True, env=environment)
     os.close(child)
     shown = os.read(parent, 65536).decode()
     os.close(parent)
+    return shown
+
+
+def test_a_terminal_gets_a_table_in_which_markup_is_plain_text() -> None:
+    shown = on_a_terminal(
+        "from memory_git.cli import render; render.write_table(['ref'], [['[bold]main[/bold]']])"
+    )
     assert "─" in shown
     assert "[bold]main[/bold]" in shown
+
+
+@pytest.mark.parametrize("columns", [20, 60, 80, 200])
+def test_no_terminal_is_too_narrow_for_an_id_to_be_copied(columns: int) -> None:
+    row = ["01a22f51-4c05-741e-a008-a7b4b833e97d", "2026-12-01T01:56:26.757385Z", "some running text " * 9]
+    code = f"from memory_git.cli import render; render.write_table(['changeset', 'at', 'message'], [{row}, {row}])"
+    shown = on_a_terminal(code, columns)
+    assert shown.count(row[0]) == shown.count(row[1]) == 2
+    assert "…" not in shown
+    assert shown.split().count("running") == 18
+    assert ("─" in shown) == (columns > 90)
 
 
 @pytest.mark.parametrize(

@@ -261,6 +261,13 @@ def test_what_is_absent_is_refused(shell: Shell, words: list[str], status: int) 
     assert document["status"] in (400, status) and document["code"]
 
 
+@pytest.mark.parametrize(
+    "words", [["show", "\udcff"], ["context", "--query", "a\udcff"], ["log", "--ref", "\udcff"]]
+)
+def test_what_is_no_text_is_a_wrong_argument(shell: Shell, words: list[str]) -> None:
+    assert shell.json("memory", *words, ends=Exit.USAGE)["code"] == "usage"
+
+
 # --- moving
 
 

@@ -16,6 +16,7 @@ from memory_git.cli.exits import Exit
 from memory_git.mcp.client import AgentClient
 
 pytestmark = pytest.mark.slow
+ELSEWHERE = "http://memory.example.org"
 
 
 @pytest.fixture
@@ -63,6 +64,13 @@ def nobody_listens() -> str:
             Exit.UNAVAILABLE,
             "charon_unreachable",
             id="a server that is not there",
+        ),
+        pytest.param(
+            {"CHARON_TOKEN": "right", "CHARON_URL": ELSEWHERE},
+            [],
+            Exit.REFUSED,
+            "bad_charon_url",
+            id="a token in clear to another machine",
         ),
     ],
 )

@@ -42,3 +42,12 @@ class Duration(click.ParamType[int]):
         if found is None or int(found[1]) == 0:
             self.fail("a duration is a number with s, m, h, d or w: 30m, 12h, 7d", param, ctx)
         return int(found[1]) * _UNITS_S[found[2]]
+
+
+def require_text(context: click.Context) -> None:
+    """Refuses arguments with bytes that are not UTF-8, which could be stored nowhere; a path may have them."""
+    for parameter in context.command.params:
+        value = context.params.get(parameter.name or "")
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, str) and any("\ud800" <= sign <= "\udfff" for sign in item):
+                raise click.BadParameter("not UTF-8 text", ctx=context, param=parameter)

@@ -21,6 +21,8 @@ _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _GAP = "  "
+_TEXT_COLUMNS = 24
+_ANY_WIDTH = 1 << 20
 
 
 def json_option(command: Command) -> Command:
@@ -61,7 +63,7 @@ def write_table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, emp
             sys.stderr.write(empty + "\n")
         return
     if sys.stdout.isatty():
-        _write_rich_table(columns, texts)
+        _write_on_terminal(columns, texts)
     else:
         _write_columns([[name.upper() for name in columns], *texts])
 
@@ -96,16 +98,31 @@ def _write_columns(lines: Sequence[Sequence[str]]) -> None:
         sys.stdout.write(_GAP.join(cells).rstrip() + "\n")
 
 
-def _write_rich_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _write_on_terminal(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Prints a table in which only running text is wrapped; what a narrow terminal can't hold so is told row by row.
+
+    Ids, names and times are there to be copied, so they are never cut.
+    """
     from rich import box
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+    console = Console(file=sys.stdout)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, cells in zip(columns, zip(*rows, strict=True), strict=True):
+        is_text = any(" " in cell for cell in cells)
+        least = min(_TEXT_COLUMNS, max(map(columns_wide, cells))) if is_text else None
+        table.add_column(name, no_wrap=not is_text, min_width=least)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))  # Text: stored text is never read as markup
-    Console(file=sys.stdout).print(table)
+    if Measurement.get(console, console.options.update(max_width=_ANY_WIDTH), table).minimum <= console.width:
+        console.print(table)
+        return
+    for number, row in enumerate(rows):
+        sys.stdout.write("\n" if number else "")
+        write_fields(dict(zip(columns, row, strict=True)))
 
 
 def _json_escape(found: re.Match[str]) -> str:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from memory_git.domain.errors import NotFound
-
 
 @click.command("mcp")
 @click.option(
@@ -31,18 +29,16 @@ def command(context: click.Context, toolsets: str, data_dir: Path | None) -> Non
 
     Example: CHARON_TOKEN=obol_... charon mcp --toolsets review
     """
-    from memory_git.cli.charon_commands.local import local_settings
+    from memory_git.cli.charon_commands.local import local_settings, require_begun
     from memory_git.cli.opening import open_gate
+    from memory_git.cli.remote_road import require_safe
     from memory_git.mcp.stdio import serve_stdio, serve_stdio_client
 
     settings = local_settings(context, data_dir)
     token = settings.charon.token.get_secret_value() if settings.charon.token else None
     if settings.charon.url and data_dir is None:
+        require_safe(settings.charon.url)
         serve_stdio_client(settings.charon.url, token, toolsets=toolsets)
     else:
-        if not settings.charon.database_path.exists():
-            raise NotFound(
-                "data_directory_absent",
-                f"{settings.charon.data_dir} holds no charon.db: `charon serve` makes one, CHARON_DATA_DIR names another",
-            )
+        require_begun(settings)
         serve_stdio(open_gate(settings), token, toolsets=toolsets)

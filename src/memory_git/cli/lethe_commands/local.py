@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from memory_git.cli.options import require_text
 from memory_git.cli.program import read_settings
 from memory_git.cli.render import json_option
 from memory_git.domain.errors import Invalid, NotFound
@@ -48,6 +49,7 @@ def local_store(context: click.Context, data_dir: Path | None) -> Iterator[Lethe
     """Opens the store for one command: that of a data directory named by flag, else at LETHE_API_URL, else of the settings."""
     from memory_git.cli.opening import lethe_of
 
+    require_text(context)
     at = {} if data_dir is None else {"lethe__data_dir": data_dir, "lethe__api_url": ""}
     with lethe_of(read_settings(context, **at)) as lethe:
         yield lethe
