@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_git.domain.errors import Clash, NotFound, Unavailable
+from memory_git.domain.errors import Clash, Invalid, NotFound, Unavailable
 from memory_git.storage.errors import ConstraintBroken
 from memory_git.storage.sqlite import Connection, Database, Schema
 
@@ -54,6 +54,23 @@ def test_an_exception_undoes_its_work_alone_and_reaches_its_caller(database: Dat
         database.write(refused)
     database.write(lambda connection: keep(connection, 2))
     assert kept(database) == [2]
+
+
+def test_a_parameter_that_is_no_text_is_refused_and_undoes_its_work_alone(database: Database) -> None:
+    def many(connection: Connection) -> None:
+        connection.execute_many("INSERT INTO kept (id, body) VALUES (?, ?)", [(1, "x"), (2, "\udcff")])
+
+    def one(connection: Connection) -> None:
+        keep(connection, 3, "\ud800")
+
+    for work in (many, one):
+        with pytest.raises(Invalid) as refusal:
+            database.write(work)
+        assert refusal.value.code == "not_text"
+    with database.read() as connection, pytest.raises(Invalid):
+        connection.value("SELECT id FROM kept WHERE body = ?", ("\udcff",))
+    database.write(lambda connection: keep(connection, 4))
+    assert kept(database) == [4]
 
 
 def test_rows_row_value_changes_and_many_agree_with_the_table(database: Database) -> None:

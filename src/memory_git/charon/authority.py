@@ -70,7 +70,7 @@ def _stamped(op: Any, principal_id: str, most: str) -> Any:
         return op
     op_type = op.get("op_type")
     payload = dict(op.get("payload") or {})
-    if op_type in TRUST_OPS and payload.get("source_trust") is None:
+    if isinstance(op_type, str) and op_type in TRUST_OPS and payload.get("source_trust") is None:
         payload["source_trust"] = most
     if op_type == "add_memory" or (payload.get("visibility") == "private" and _has_successor(op, payload)):
         payload["owner_principal"] = principal_id

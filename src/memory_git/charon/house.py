@@ -1,5 +1,6 @@
 """The one boundary that every call passes (6-charon; 12-lessons, permissions).
 
+0. A call whose words are no text (a lone surrogate, a NUL) is refused before it is one.
 1. The caller's standing is asked anew: a revoked token or grant counts at once.
 2. The project is the one named, the token's, or the only one granted.
 3. Each scope is decided by the policy. A denial is in the ledger with its reason; outward it is NotFound to who may not know
@@ -21,6 +22,7 @@ from memory_git.charon.keys import Keys
 from memory_git.charon.ledger import Call, Ledger
 from memory_git.charon.standings import Identity, Standings
 from memory_git.charon.turnstile import Turnstile
+from memory_git.charon.wording import require_text
 from memory_git.domain.errors import Invalid, NotAllowed, NotFound, Refused, Unavailable
 from memory_git.domain.ids import check_project_id
 from memory_git.domain.policy import Audience, Denied, Standing, audience, knows_project, may
@@ -128,6 +130,7 @@ class House:
 
     def call(self, caller: Caller, route: str, project: str | None, request: dict[str, Any]) -> Call:
         """Gives the ledger's name for a call; one about a project that isn't there stands in the chain of no project."""
+        require_text({"project": project, **request})
         chain = project if project is not None and self._exists(project) else ""
         digest = self.ledger.request_digest({"project": project, **request})
         return Call(chain, caller.principal_id, caller.obol_id, caller.surface, route, project, digest)

@@ -31,7 +31,15 @@ def add_principal(
     scopes: Sequence[str],
 ) -> dict[str, Any]:
     """Adds a principal with its actors (by default one of its own name); gives it."""
-    with house.administers(caller, "add_principal", principal=principal_id) as passage:
+    request: dict[str, Any] = {
+        "principal": principal_id,
+        "kind": kind,
+        "display_name": display_name,
+        "profile": profile,
+        "actors": None if actor_ids is None else list(actor_ids),
+        "scopes": list(scopes),
+    }
+    with house.administers(caller, "add_principal", **request) as passage:
         actors = (principal_id,) if actor_ids is None else tuple(actor_ids)
         _check(principal_id, kind, display_name, profile, actors=actors, scopes=scopes)
         passage.ids["principal_id"] = principal_id

@@ -104,7 +104,14 @@ def propose_revert(
     idempotency_key: str | None,
 ) -> Json:
     """Commits what takes a changeset back, on a branch of the caller's, and proposes it; gives the proposal."""
-    request = {"changeset_id": changeset_id, "target_ref": target_ref, "mainline": mainline}
+    request = {
+        "changeset_id": changeset_id,
+        "target_ref": target_ref,
+        "mainline": mainline,
+        "title": title,
+        "message": message,
+        "idempotency_key": idempotency_key,
+    }
     scopes = ("memory.branch", "memory.commit", "memory.propose")
     with house.changes(caller, "propose_revert", project, *scopes, **request) as passage:
         require_changeset(house, passage, changeset_id)

@@ -30,28 +30,28 @@ class Connection:
         """Runs the statements to their end; rows, if any, are dropped."""
         try:
             self._driver.execute(sql, params).fetchall()
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeEncodeError) as error:
             raise self._translated(error) from error
 
     def execute_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Runs one statement once for each row of parameters."""
         try:
             self._driver.executemany(sql, rows).fetchall()
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeEncodeError) as error:
             raise self._translated(error) from error
 
     def rows(self, sql: str, params: Sequence[Value] = ()) -> list[tuple[Any, ...]]:
         """Gives all rows of a query."""
         try:
             return self._driver.execute(sql, params).fetchall()
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeEncodeError) as error:
             raise self._translated(error) from error
 
     def row(self, sql: str, params: Sequence[Value] = ()) -> tuple[Any, ...] | None:
         """Gives the first row, or None when there is none."""
         try:
             return self._driver.execute(sql, params).fetchone()
-        except apsw.Error as error:
+        except (apsw.Error, UnicodeEncodeError) as error:
             raise self._translated(error) from error
 
     def value(self, sql: str, params: Sequence[Value] = ()) -> Any:
@@ -104,8 +104,8 @@ class Connection:
         """Is False once SQLite has given the transaction up by itself."""
         return self._driver.in_transaction
 
-    def _translated(self, error: apsw.Error) -> Exception:
+    def _translated(self, error: apsw.Error | UnicodeEncodeError) -> Exception:
         found = translate(error)
-        if isinstance(found, Unavailable) and ends_writing(error):
+        if isinstance(found, Unavailable) and isinstance(error, apsw.Error) and ends_writing(error):
             self._failure = found
         return found

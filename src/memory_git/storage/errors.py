@@ -4,6 +4,7 @@
     storage_full        no room; nothing was written, and writing goes on once there is room
     storage_failed      an I/O error or a damaged page; the writer stops rather than guess
     recovery_readonly   the database was opened to be read only
+    not_text            a parameter is a text that UTF-8 can't write: a lone surrogate; nothing was written
     ConstraintBroken    a constraint refused a row; the caller of the statement says what that means
 
 Anything else is a mistake in the statement and stays as the driver raised it.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import apsw
 
-from memory_git.domain.errors import Unavailable
+from memory_git.domain.errors import Invalid, Unavailable
 
 _FULL = frozenset({apsw.SQLITE_FULL, apsw.SQLITE_IOERR_SHMSIZE})
 _BUSY = frozenset({apsw.SQLITE_BUSY, apsw.SQLITE_LOCKED, apsw.SQLITE_PROTOCOL})
@@ -24,8 +25,10 @@ class ConstraintBroken(Exception):
     """A UNIQUE, CHECK, NOT NULL or foreign key constraint refused a row."""
 
 
-def translate(error: apsw.Error) -> Exception:
+def translate(error: apsw.Error | UnicodeEncodeError) -> Exception:
     """Gives the exception that the upper floors know for one of the driver's; itself when it is a mistake in SQL."""
+    if isinstance(error, UnicodeEncodeError):
+        return Invalid("not_text", "a text holds a lone surrogate, which UTF-8 can't write")
     extended = getattr(error, "extendedresult", 0)
     primary = extended & 0xFF
     if extended in _FULL:
