@@ -184,7 +184,6 @@ NASTY_TEXTS = [
     "{}",
     "-1",
 ]
-NASTY_IDS = [text for text in NASTY_TEXTS if text != SECRET]
 SCALARS = st.one_of(
     st.none(),
     st.booleans(),
@@ -224,11 +223,7 @@ def test_no_request_breaks_a_route_or_is_repeated_by_its_error(door: Door, data:
     query = {}
     for parameter in operation.get("parameters", []):
         name, wrong = parameter["name"], data.draw(st.integers(0, 3), label=f"wrong {parameter['name']}") == 0
-        value = (
-            data.draw(st.sampled_from(NASTY_TEXTS if name == "query" else NASTY_IDS))
-            if wrong
-            else door.likely(name)
-        )
+        value = data.draw(st.sampled_from(NASTY_TEXTS)) if wrong else door.likely(name)
         if parameter["in"] == "path":
             path = path.replace("{" + name + "}", quote(str(value), safe="") or "-")
         elif parameter["in"] == "query" and (wrong or parameter.get("required") or data.draw(st.booleans())):

@@ -103,6 +103,7 @@ def test_an_unknown_changeset_is_not_found():
         with pytest.raises(NotFound) as refusal:
             ask()
         assert refusal.value.code == "changeset_not_found"
+        assert (refusal.value.message, refusal.value.facts) == ("no such changeset in this project", {})
 
 
 def test_a_changeset_that_arrives_again_changes_nothing_unless_its_parents_differ():

@@ -71,7 +71,7 @@ class CommitGraph:
         """Gives the position of a changeset; raises NotFound `changeset_not_found`."""
         position = self._positions.get(changeset_id)
         if position is None:
-            raise NotFound("changeset_not_found", f"no changeset {changeset_id}", changeset_id=changeset_id)
+            raise NotFound("changeset_not_found", "no such changeset in this project")
         return position
 
     def id_at(self, position: int) -> str:
