@@ -292,6 +292,7 @@ def test_a_state_is_read_whole_by_pages_and_one_by_one_with_history(lethe: Lethe
     )
     versions = lethe.memory_history("atlas", head, "m/2")["versions"]
     assert [version["record"]["content"] for version in versions] == ["better", "text 2"]
+    assert [version["version"] for version in versions] == [2, 1]
     assert isinstance(refused(lethe.memory, "atlas", head, "absent"), NotFound)
     assert lethe.memories("atlas", root)["total"] == 0
 

@@ -209,6 +209,18 @@ def test_readiness_and_counts(world: World) -> None:
     assert "charon_authz_denials_total" in text
 
 
+def test_an_embedded_stores_counts_stand_in_the_gates_metrics_once_each(world: World) -> None:
+    begun = world.builder.post(f"{API}/projects/atlas/changesets", json=commit_of("one", read_head=True))
+    head = begun.json()["changeset"]["parent_ids"][0]
+    stale = world.builder.post(f"{API}/projects/atlas/changesets", json=commit_of("two", expected_head=head))
+    assert stale.json()["code"] == "ref_moved"
+    lines = world.operator.get("/metrics").text.splitlines()
+    assert "lethe_changesets_created_total 1.0" in lines
+    assert "lethe_ref_cas_conflicts_total 1.0" in lines
+    named = [line.split()[2] for line in lines if line.startswith("# TYPE ")]
+    assert len(named) == len(set(named))
+
+
 def test_mcp_answers_503_until_it_is_mounted_and_is_not_reached_with_a_foreign_origin(world: World) -> None:
     before = world.anyone.post("/mcp")
     assert (before.status_code, before.headers["retry-after"]) == (503, "1")

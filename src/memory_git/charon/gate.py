@@ -104,7 +104,7 @@ class Gate(MemoryVerbs, ProposalVerbs, AdministrationVerbs):
         return projects.ready(self._house)
 
     def figures(self, caller: Caller) -> dict[str, float]:
-        """Gives the gate's counters, to an administrator."""
+        """Gives the gate's counters, and an embedded store's, to an administrator."""
         return projects.figures(self._house, caller)
 
     def may_see(self, caller: Caller, event: FeedEvent) -> bool:

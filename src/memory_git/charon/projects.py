@@ -12,6 +12,7 @@ from memory_git.domain.ids import check_project_id
 from memory_git.domain.policy import Denied, may
 from memory_git.lethe.feed import FeedEvent
 from memory_git.lethe.protocol import Json
+from memory_git.lethe.store import LetheStore
 from memory_git.storage import charon_identity, charon_proposals
 from memory_git.storage.charon_identity import GrantRow
 from memory_git.storage.charon_schema import CHARON_SCHEMA
@@ -69,9 +70,11 @@ def ready(house: House) -> Json:
 
 
 def figures(house: House, caller: Caller) -> dict[str, float]:
-    """Gives the gate's counters, by their metrics' names, to an administrator."""
+    """Gives the gate's counters, and an embedded store's, by their metrics' names, to an administrator."""
     with house.administers(caller, "figures", reads=True):
+        stored = house.lethe.figures() if isinstance(house.lethe, LetheStore) else {}
         return {
+            **stored,
             "charon_authz_denials_total": float(house.ledger.denials),
             "charon_audit_outbox_backlog": float(house.ledger.backlog()),
         }

@@ -12,7 +12,7 @@ from memory_git import __version__
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import events, history, merges, states
 from memory_git.http.lethe_routes import requests as bodies
-from memory_git.http.lethe_routes.parts import Counted, Store, router
+from memory_git.http.lethe_routes.parts import Store, router
 from memory_git.http.limits import LOOPBACK_HOSTS, AtMost, BearerCheck, HostAndOrigin, LastCatch
 from memory_git.http.live import live_answer
 from memory_git.http.metrics import FaceMetrics, Observed
@@ -26,9 +26,13 @@ routes = router("store", prefix="/api")
 
 
 class FedLethe(Lethe, Protocol):
-    """A store of this process: the verbs, and its live feed."""
+    """A store of this process: the verbs, its live feed, and what it counts."""
 
     feed: Feed
+
+    def figures(self) -> dict[str, float]:
+        """Gives what was counted since the store was opened, by the metrics' names."""
+        ...
 
 
 def create_lethe_app(
@@ -74,9 +78,10 @@ def ready(lethe: Store) -> JsonAnswer:
 
 
 @routes.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-def metrics(counted: Counted) -> Response:
+def metrics(request: Request) -> Response:
     """Gives the Prometheus text."""
-    return counted.exposition()
+    counted: FaceMetrics = request.app.state.metrics
+    return counted.exposition(cast(FedLethe, request.app.state.lethe).figures())
 
 
 @routes.post("/backup", responses=answers(shapes.Object, 409, 413))

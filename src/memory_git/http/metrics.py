@@ -18,53 +18,34 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 _LOG = logging.getLogger("memory_git.http.access")
-_BY_CODE = {
-    "ref_moved": "lethe_ref_cas_conflicts",
-    "authorization_replayed": "lethe_merge_replay_rejections",
-    "idempotency_mismatch": "lethe_idempotency_mismatches",
-    "merge_conflicts": "lethe_merges_blocked_by_conflicts",
-}
 _TEXTS = {
-    "lethe_changesets_created": "Changesets stored, replays not counted",
-    "lethe_ref_cas_conflicts": "Ref moves that lost to another",
-    "lethe_merge_replay_rejections": "Merge authorizations that were presented again",
-    "lethe_idempotency_mismatches": "Idempotency keys sent again with another request",
-    "lethe_merges_blocked_by_conflicts": "Merges refused for open conflicts",
+    "lethe_changesets_created_total": "Changesets stored, replays not counted",
+    "lethe_ref_cas_conflicts_total": "Ref moves that lost to another",
+    "lethe_merge_replay_rejections_total": "Merge authorizations that were presented again",
+    "lethe_idempotency_mismatches_total": "Idempotency keys sent again with another request",
+    "lethe_merges_blocked_by_conflicts_total": "Merges refused for open conflicts",
+    "charon_authz_denials_total": "Calls that the gate did not allow",
+    "charon_audit_outbox_backlog": "Ledger rows that wait to be written",
 }
 
 
 class FaceMetrics:
-    """The counters of one face, `lethe` or `charon`; what the gate counts across all faces comes as figures."""
+    """The answers of one face, `lethe` or `charon`; what store and gate count across all faces comes as figures."""
 
     def __init__(self, face: str) -> None:
         self.registry = CollectorRegistry()
         self._answers = Counter(
             f"{face}_http_answers", "Answers by status class", ["status"], registry=self.registry
         )
-        self._counters = {
-            name: Counter(name, text, registry=self.registry)
-            for name, text in _TEXTS.items()
-            if name.startswith(face)
-        }
-
-    def created(self) -> None:
-        """Counts a stored changeset."""
-        self._counters["lethe_changesets_created"].inc()
-
-    def refused(self, code: str) -> None:
-        """Counts a refusal that has a counter of its own."""
-        counter = self._counters.get(_BY_CODE.get(code, ""))
-        if counter is not None:
-            counter.inc()
 
     def answered(self, status: int) -> None:
         """Counts an answer by its status class."""
         self._answers.labels(f"{status // 100}xx").inc()
 
-    def exposition(self, figures: Mapping[str, float] | None = None) -> Response:
-        """Gives the text form, with figures of another counter's; those named `_total` only ever grow."""
+    def exposition(self, figures: Mapping[str, float]) -> Response:
+        """Gives the text form, with the figures of store and gate; those named `_total` only ever grow."""
         told = CollectorRegistry()
-        told.register(_Figures(figures or {}))
+        told.register(_Figures(figures))
         text = generate_latest(self.registry) + generate_latest(told)
         return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
@@ -78,11 +59,11 @@ class _Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         for name, value in self.figures.items():
             family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-            yield family(name, name.removesuffix("_total").replace("_", " "), value=value)
+            yield family(name, _TEXTS[name], value=value)
 
 
 class Observed:
-    """Counts every answer and logs it: method, the route's pattern, status, duration, request id; no path, no query."""
+    """Counts every answer and logs it: method, the route's pattern, status, code, duration, request id; no path, no query."""
 
     def __init__(self, app: ASGIApp, metrics: FaceMetrics) -> None:
         self.app = app
@@ -105,11 +86,11 @@ class Observed:
 
     def _record(self, scope: Scope, status: int, duration_s: float) -> None:
         self.metrics.answered(status)
-        self.metrics.refused(scope.get("problem_code", ""))
         facts = {
             "method": scope["method"],
             "route": getattr(scope.get("route"), "path", None),
             "status": status,
+            "code": scope.get("problem_code"),
             "duration_ms": round(duration_s * 1000, 2),
             "request_id": scope.get("request_id"),
         }

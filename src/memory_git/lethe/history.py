@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from memory_git.domain import trie
-from memory_git.domain.errors import Invalid, NotFound
+from memory_git.domain.errors import Corrupt, Invalid, NotFound
 from memory_git.domain.ids import is_uuid
 from memory_git.domain.ops import KINDS
 from memory_git.domain.policy import Audience
 from memory_git.domain.proof import prove
 from memory_git.domain.record import STATUSES
-from memory_git.domain.state_root import memory_key
 from memory_git.domain.trie import Entry
 from memory_git.lethe.changesets import shown_changeset
 from memory_git.lethe.refs import require_ref
 from memory_git.lethe.session import REDACTED, StoredState, View, admits, changeset_names, shown_entry
-from memory_git.storage import lethe_history, lethe_states
+from memory_git.storage import lethe_history
+from memory_git.storage.lethe_states import VersionRow
 
 MAX_LOG = 200
 MAX_MEMORIES = 200
@@ -161,37 +161,38 @@ def memory_history(view: View, head: str, memory_id: str, audience: Audience | N
     """Gives every version of a memory that is reachable from a head, newest first, as far as the audience may see."""
     state = StoredState(view, view.roots(head))
     entry = require_entry(state, memory_id, audience)
-    versions = []
-    waiting, seen = [entry.row], {entry.row}
+    shown = (_shown_version(view, version, audience) for version in _lineage(view, entry.row))
+    return {"memory_id": memory_id, "versions": [version for version in shown if version]}
+
+
+def _lineage(view: View, row: int) -> Iterator[VersionRow]:
+    """Gives a version and all before it, newest first: a version is stored after those that it follows."""
+    waiting = {row}
     while waiting:
-        row = max(waiting)
-        waiting.remove(row)
-        version = view.version(row)
-        shown = _shown_version(view, version, audience)
-        versions += [shown] if shown else []
-        for previous in (version.previous, version.second_previous):
-            if previous is not None and previous not in seen:
-                seen.add(previous)
-                waiting.append(previous)
-    return {"memory_id": memory_id, "versions": versions}
+        version = view.version(max(waiting))
+        waiting.remove(version.id)
+        before = {row for row in (version.previous, version.second_previous) if row is not None}
+        if any(row >= version.id for row in before):
+            raise Corrupt("version", version.id, "follows a version that is not older")
+        waiting |= before
+        yield version
 
 
-def _shown_version(
-    view: View, version: lethe_states.VersionRow, audience: Audience | None
-) -> dict[str, Any] | None:
-    """Gives one version with who made it, verified against its digest."""
-    probe = Entry(
-        memory_key(version.memory_id), version.record_digest, version.id, 0, version.changeset_row, 0
-    )
-    record = view.record(probe)
-    if not admits(record, audience):
-        return None
+def _shown_version(view: View, version: VersionRow, audience: Audience | None) -> dict[str, Any] | None:
+    """Gives one version with who made it, verified against its digest; its number is that of its changeset's state."""
     row = lethe_history.changeset_at(view.connection, view.project_id, version.changeset_row)
     assert row is not None, "a version's changeset is stored with it"
+    entry = StoredState(view, view.roots(row.changeset_id)).entry(version.memory_id)
+    if entry is None or entry.row != version.id:
+        raise Corrupt("version", version.id, "is not in its changeset's state")
+    record = view.record(entry)
+    if not admits(record, audience):
+        return None
     return {
         "memory_id": record.memory_id,
         "record": record.to_json(),
-        "record_digest": version.record_digest.hex(),
+        "record_digest": entry.digest.hex(),
+        "version": entry.version,
         "changeset_id": row.changeset_id,
         "author_principal": row.author_principal,
         "created_at": row.created_at,

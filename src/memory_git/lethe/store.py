@@ -40,6 +40,7 @@ from memory_git.lethe.changesets import shown_changeset
 from memory_git.lethe.commits import create_changeset
 from memory_git.lethe.differences import compare
 from memory_git.lethe.feed import Feed
+from memory_git.lethe.figures import Figures
 from memory_git.lethe.merging import meet
 from memory_git.lethe.protocol import Json
 from memory_git.lethe.searching import matches
@@ -54,6 +55,12 @@ from memory_git.storage.sqlite import Connection, Database, SqliteSettings
 T = TypeVar("T")
 DEFAULT_MAX_HISTORY = 1_000_000
 MAX_EVENTS = 1_000
+_ABSENT = {
+    "changeset": "changeset_not_found",
+    "manifest": "manifest_not_found",
+    "event": "event_not_found",
+    "assembly": "assembly_not_found",
+}
 
 
 class LetheStore:
@@ -73,6 +80,7 @@ class LetheStore:
         self._sources = sources
         self._caches = Caches(max_history)
         self._indexes = ActiveIndexes()
+        self._figures = Figures()
         self.read_only = read_only
         self.feed = Feed()
 
@@ -104,7 +112,8 @@ class LetheStore:
             yield View(connection, projects.require_project(connection, project_id), self._caches)
 
     def _write(self, project_id: str, work: Callable[[Transaction], T]) -> T:
-        return self._database.write(lambda connection: work(self._transaction(connection, project_id)))
+        with self._figures.refusals():
+            return self._database.write(lambda connection: work(self._transaction(connection, project_id)))
 
     def _transaction(self, connection: Connection, project_id: str) -> Transaction:
         return Transaction(
@@ -115,7 +124,7 @@ class LetheStore:
         with self._database.read() as connection:
             found = lethe_history.project_of(connection, object_id, kind)
         if found is None:
-            raise NotFound(f"{kind}_not_found", f"no such {kind}")
+            raise NotFound(_ABSENT[kind], f"no such {kind}")
         return found
 
     # projects and refs
@@ -187,6 +196,7 @@ class LetheStore:
         )
         moved = self._write(project_id, lambda tx: protected.merge_ref(tx, self.feed, envelope, raw))
         if isinstance(moved, Refused):
+            self._figures.refused(moved)
             raise moved
         return refs.shown_ref(moved)
 
@@ -200,7 +210,10 @@ class LetheStore:
             row, replayed = create_changeset(transaction, self.feed, read)
             return shown_changeset(transaction, row), replayed
 
-        return self._write(read.project_id, work)
+        changeset, replayed = self._write(read.project_id, work)
+        if not replayed:
+            self._figures.created()
+        return changeset, replayed
 
     def get_changeset(self, changeset_id: str, audience: Audience | None = None) -> Json:
         """Gives one changeset of whatever project."""
@@ -508,6 +521,10 @@ class LetheStore:
     def health(self) -> Json:
         """Gives `{status, version}` while the process lives."""
         return {"status": "ok", "version": memory_git.__version__}
+
+    def figures(self) -> dict[str, float]:
+        """Gives what was counted since the store was opened, by the metrics' names."""
+        return self._figures.told()
 
     def ready(self) -> Json:
         """Gives `{status, engine, schema_version, durability}`, or raises Unavailable."""

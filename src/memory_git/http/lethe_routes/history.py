@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import requests as bodies
-from memory_git.http.lethe_routes.parts import Counted, Limit, Reader, Store, router
+from memory_git.http.lethe_routes.parts import Limit, Reader, Store, router
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
 from memory_git.http.strict import CREATE_BYTES
@@ -24,11 +24,9 @@ def list_projects(lethe: Store) -> JsonAnswer:
     openapi_extra={"x-max-bytes": CREATE_BYTES},
     responses=answers(shapes.Changeset, 409, 413, status=201, also={200: shapes.Changeset}),
 )
-def create_changeset(lethe: Store, metrics: Counted, body: bodies.CreateRequest) -> JsonAnswer:
+def create_changeset(lethe: Store, body: bodies.CreateRequest) -> JsonAnswer:
     """Validates and stores a changeset; 200 says that it is a replay of an earlier equal request."""
     changeset, replayed = lethe.create_changeset(body)
-    if not replayed:
-        metrics.created()
     return JsonAnswer(changeset, 200 if replayed else 201)
 
 

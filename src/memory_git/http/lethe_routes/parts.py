@@ -8,7 +8,6 @@ from fastapi import APIRouter, Depends, Query, Request
 
 from memory_git.domain.errors import Fault, Invalid
 from memory_git.domain.policy import VISIBILITIES, Audience
-from memory_git.http.metrics import FaceMetrics
 from memory_git.http.strict import StrictRoute
 from memory_git.lethe.protocol import Lethe
 
@@ -24,11 +23,6 @@ def router(tag: str, prefix: str = MEMORY_PREFIX) -> APIRouter:
 async def _store(request: Request) -> Lethe:
     lethe: Lethe = request.app.state.lethe
     return lethe
-
-
-async def _metrics(request: Request) -> FaceMetrics:
-    metrics: FaceMetrics = request.app.state.metrics
-    return metrics
 
 
 async def _audience(
@@ -56,5 +50,4 @@ def _unfit(name: str, rule: str) -> Invalid:
 
 
 Store = Annotated[Lethe, Depends(_store)]
-Counted = Annotated[FaceMetrics, Depends(_metrics)]
 Reader = Annotated[Audience | None, Depends(_audience)]
