@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 from store_world import BRANCH, PROJECT, Json, StoreWorld, add, correct, edge
 
+from memory_git.domain.changeset import read_request
 from memory_git.domain.errors import Clash, Invalid, NotAllowed, NotFound, Refused
 from memory_git.domain.ids import SHARED_MAIN
+from memory_git.lethe.commits import create_changeset
+from memory_git.lethe.session import Transaction
+from memory_git.lethe.store import LetheStore
 
 SIDE = "refs/agents/tester/main"
 
@@ -279,3 +283,40 @@ def test_an_unknown_kind_or_status_is_refused_not_answered_with_nothing(
     world: StoreWorld, filters: Json
 ) -> None:
     assert refused(world.store.memories, PROJECT, world.root, **filters).code == "bad_filter"
+
+
+# two processes
+
+
+def test_a_write_that_was_rolled_back_hides_no_changeset_of_another_process(world: StoreWorld) -> None:
+    """The commit graph noted the rows of a write that failed, and never looked at those that took their place."""
+
+    def fail(transaction: Transaction) -> None:
+        request = world.request(BRANCH, [world.root], add("a", "one"))
+        create_changeset(transaction, world.store.feed, read_request(request, iter(())))
+        assert len(transaction.graph()) == 2
+        raise Clash("lost", "given up")
+
+    with pytest.raises(Clash, match="given up"):
+        world.store._write(PROJECT, fail)
+    other = LetheStore.open(world.path, merge_keys=None)
+    made, _ = other.create_changeset(world.request(SIDE, [world.root], add("b", "two")))
+    other.close()
+    assert world.store.is_ancestor(PROJECT, world.root, made["changeset_id"])
+    child = world.commit(SIDE, made["changeset_id"], add("c", "three"))
+    assert world.store.merge_base(PROJECT, child, world.root) == [world.root]
+
+
+def test_a_write_that_was_rolled_back_leaves_nothing_in_the_caches(world: StoreWorld) -> None:
+    kept: list[int] = []
+
+    def fail(transaction: Transaction) -> None:
+        request = world.request(BRANCH, [world.root], add("a", "one"))
+        row, _ = create_changeset(transaction, world.store.feed, read_request(request, iter(())))
+        assert transaction.state(row.changeset_id).plain_record("a") is not None
+        kept.append(row.memories_row)
+        raise Clash("lost", "given up")
+
+    with pytest.raises(Clash, match="given up"):
+        world.store._write(PROJECT, fail)
+    assert world.store._caches.nodes.get(kept[0]) is None

@@ -134,6 +134,8 @@ def check_conflicts(view: View, report: Report) -> None:
             )
             digested = sha256_hex(row.body) == row.body_digest
             report.expect(digested, "conflict", row.conflict_id, "the body does not agree with its digest")
+            met = lethe_conflicts.proposals_of(view.connection, view.project_id, row.conflict_id)
+            report.expect(bool(met), "conflict", row.conflict_id, "is met by no proposal")
             same = body["identity_digest"] == row.identity_digest and body["conflict_id"] == row.conflict_id
             report.expect(same, "conflict", row.conflict_id, "a column does not agree with the body")
 
