@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memory_git.charon.caller import Caller
+from memory_git.charon.caller import LOCAL_OPERATOR, Caller
 from memory_git.charon.house import House, Passage
 from memory_git.charon.refs import find_ref, head_of, place, require_changeset, visible_refs, working_ref
 from memory_git.charon.seeing import seen_conflicts, seen_proposals
@@ -28,7 +28,7 @@ def list_projects(house: House, caller: Caller) -> list[str]:
     return [
         name
         for name in house.lethe.list_projects()
-        if caller.local_operator or knows_project(identity.standing, name)
+        if caller.principal_id == LOCAL_OPERATOR or knows_project(identity.standing, name)
     ]
 
 
