@@ -213,8 +213,8 @@ def test_a_proposal_shows_before_and_after_and_is_approved_and_merged_on_the_pag
     assert browser.post(f"/proposals/{proposal_id}/merge", data=merge).status_code == 303
     assert "merged" in browser.get(f"/proposals/{proposal_id}").text
     memory = browser.get("/projects/atlas/memory", params={"id": "a"}).text
+    assert memory.index("Version 2") < memory.index("Version 1") < memory.index("the old text")
     assert "the new text" in memory
-    assert "the old text" in memory
     found = browser.get("/projects/atlas", params={"words": "new"}).text
     assert "the new text" in found
     assert "the new text" not in browser.get("/projects/atlas", params={"words": "unrelated"}).text
@@ -294,11 +294,16 @@ def test_a_conflict_shows_both_sides_and_is_resolved_with_a_reason(gate: Gate, b
         tester,
         "atlas",
         message="m",
-        ops=[add("b", "Never deploy on Fridays", kind="decision", fact_key="deploy")],
+        ops=[add("b", "Never deploy on Fridays", title="Fridays", kind="decision", fact_key="deploy")],
         read_head=True,
     )
-    gate.propose(tester, "atlas", head_changeset_id=done["changeset"]["changeset_id"], message="other")
+    head = done["changeset"]["changeset_id"]
+    proposal_id = gate.propose(tester, "atlas", head_changeset_id=head, message="other")["proposal_id"]
+    page = browser.get(f"/proposals/{proposal_id}").text
+    assert page.index("Conflicts</h2>") < page.index("Never deploy on Fridays")
+    assert page.count("Shown above.") == 1
     page = browser.get("/projects/atlas/conflicts").text
+    assert f'href="/proposals/{proposal_id}"' in page
     assert "contradictory decision" in page
     assert "Deploy on Fridays" in page
     assert "Never deploy on Fridays" in page

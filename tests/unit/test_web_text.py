@@ -76,6 +76,13 @@ def test_a_diff_becomes_sections_in_reading_order_with_before_and_after() -> Non
         ("content", "old", "new")
     ]
     assert removed.changes[0].title == "a links_to b"
+    assert [section.changes[0].is_new for section in (added, corrected, removed)] == [True, False, False]
+
+
+def test_what_stands_in_two_sections_is_written_out_in_the_first() -> None:
+    item = {"before": None, "after": {"memory_id": "b", "content": "c", "kind": "decision"}}
+    added, decided = sections({"decisions_changed": [item], "memories_added": [item]})
+    assert (added.changes[0].repeats, decided.changes[0].repeats) == (False, True)
 
 
 def test_the_set_fields_of_a_record_are_texts_and_the_telling_ones_come_first() -> None:

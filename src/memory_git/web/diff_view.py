@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 SECTION_TITLES = {
@@ -36,11 +36,17 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One item of a diff."""
+    """One item of a diff; `repeats` when an earlier section has the same."""
 
     title: str
     summary: str
     fields: tuple[FieldChange, ...]
+    repeats: bool = False
+
+    @property
+    def is_new(self) -> bool:
+        """Says that there was nothing before."""
+        return bool(self.fields) and all(field.before is None for field in self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,17 @@ class Section:
 
 def sections(diff: Mapping[str, Any]) -> list[Section]:
     """Gives the sections of a diff that hold anything, in the order of reading."""
-    return [
-        Section(name, title, tuple(_change(item) for item in diff[name]))
-        for name, title in SECTION_TITLES.items()
-        if diff.get(name)
-    ]
+    earlier: set[Change] = set()
+    found = []
+    for name, title in SECTION_TITLES.items():
+        changes = [_change(item) for item in diff.get(name) or ()]
+        shown = tuple(
+            replace(change, repeats=change in earlier and bool(change.fields)) for change in changes
+        )
+        earlier.update(changes)
+        if shown:
+            found.append(Section(name, title, shown))
+    return found
 
 
 def field_text(value: Any) -> str | None:

@@ -11,7 +11,7 @@ from starlette.responses import HTMLResponse
 from memory_git.charon.sign_in import WebSession
 from memory_git.domain.errors import Refused
 from memory_git.web.diff_view import field_text, record_fields
-from memory_git.web.shown import shown
+from memory_git.web.shown import moment, shown
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -28,7 +28,12 @@ HEADERS = {
 _ENVIRONMENT = Environment(
     loader=PackageLoader("memory_git.web"), autoescape=True, trim_blocks=True, lstrip_blocks=True
 )
-_ENVIRONMENT.filters |= {"shown": shown, "field_text": field_text, "record_fields": record_fields}
+_ENVIRONMENT.filters |= {
+    "shown": shown,
+    "field_text": field_text,
+    "record_fields": record_fields,
+    "moment": moment,
+}
 
 
 def page(request: Request, template: str, status_code: int = 200, **facts: Any) -> HTMLResponse:

@@ -34,6 +34,16 @@ def shown(text: Any) -> Markup:
     return Markup("").join(_parts(plain))
 
 
+def moment(time: Any) -> Markup:
+    """Gives a time to the minute; the mark-up keeps it whole.
+
+    >>> moment("2026-12-01T02:11:05.978784Z")
+    Markup('<time datetime="2026-12-01T02:11:05.978784Z">2026-12-01 02:11 UTC</time>')
+    """
+    text = str(time)
+    return Markup('<time datetime="{}">{} UTC</time>').format(text, text[:16].replace("T", " "))
+
+
 def has_hidden(text: Any) -> bool:
     """Decides whether a text holds a hidden character."""
     return any(is_hidden(character) for character in str(text))

@@ -8,6 +8,7 @@ from starlette.responses import Response
 from memory_git.charon.caller import Caller
 from memory_git.charon.gate import Gate
 from memory_git.domain.ids import SHARED_MAIN
+from memory_git.web.conflict_view import shown_conflicts
 from memory_git.web.diff_view import sections
 from memory_git.web.page import page
 
@@ -59,6 +60,7 @@ def proposal(request: Request, gate: Gate, caller: Caller) -> Response:
         "proposal.html",
         project=found["project_id"],
         proposal=found,
+        conflicts=shown_conflicts(gate, caller, found["conflicts"]),
         sections=sections(found["diff"]),
     )
 
@@ -67,4 +69,5 @@ def conflicts(request: Request, gate: Gate, caller: Caller) -> Response:
     """Shows stored conflicts with both sides, the open ones unless another status is asked for."""
     project, status = request.path_params["project"], request.query_params.get("status", "open")
     found = gate.conflicts(caller, project, status=status or None)
-    return page(request, "conflicts.html", project=project, conflicts=found, status=status)
+    shown = shown_conflicts(gate, caller, found)
+    return page(request, "conflicts.html", project=project, conflicts=shown, status=status)
