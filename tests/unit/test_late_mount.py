@@ -52,6 +52,9 @@ def test_until_it_is_attached_the_door_says_when_to_come_again_and_then_it_serve
         assert httpx.get(f"{where.url}/mcp").text == "hello at /mcp"
         assert told == ["began"]
     assert told == ["began", "ended"]
+    with pytest.raises(Unavailable) as refusal:
+        door.attach(Starlette())
+    assert refusal.value.code == "not_serving"
 
 
 def test_an_application_that_can_not_start_is_refused_and_the_door_stays_closed() -> None:

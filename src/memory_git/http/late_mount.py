@@ -39,7 +39,7 @@ class LateMount:
         try:
             yield
         finally:
-            self._app = None
+            self._loop = self._app = None
             if self._life is not None:
                 await self._life.end()
 
