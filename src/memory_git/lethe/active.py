@@ -14,7 +14,7 @@ from memory_git.domain.policy import Audience
 from memory_git.domain.trie import Entry, Root
 from memory_git.lethe.session import View
 
-KEPT = 8
+KEPT = 4
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ V = TypeVar("V")
 
 NODES = 100_000
 RECORDS = 100_000
+CLAIMS = 20_000
 
 
 class Lru(Generic[V]):
@@ -97,6 +98,8 @@ class Caches:
         """node row → (digest, body), verified when it was read."""
         self.records: Lru[tuple[bytes, Record]] = Lru(RECORDS)
         """version row → (record digest, record), verified when it was read."""
+        self.claims: Lru[tuple[bytes, frozenset[str]]] = Lru(CLAIMS)
+        """version row → (record digest, claims): to read them out of a text takes long."""
         self.graphs = Graphs(max_history)
         self.last_rows: dict[tuple[str, str], int] = {}
         """(project, table) → the greatest row ever given out; stands outside every rollback."""
@@ -104,7 +107,8 @@ class Caches:
         self._epochs: dict[str, int] = {}
 
     def enter_epoch(self, project_id: str, epoch: int) -> None:
-        """Drops all cached records once a project was redacted since, also by another process."""
+        """Drops what holds text of records once a project was redacted since, also by another process."""
         if self._epochs.get(project_id, 0) < epoch:
             self._epochs[project_id] = epoch
             self.records.clear()
+            self.claims.clear()

@@ -109,6 +109,15 @@ class View:
             raise Corrupt("version", entry.row, "the record does not agree with its digest")
         return record_from_json(decode(version.body))
 
+    def claims(self, entry: Entry) -> frozenset[str]:
+        """Gives the claims of the record of a leaf entry."""
+        kept = self.caches.claims.get(entry.row)
+        if kept is None or kept[0] != entry.digest:
+            kept = (entry.digest, claims_of(self.record(entry)))
+            if entry.row > 0:
+                self.caches.claims.put(entry.row, kept)
+        return kept[1]
+
     def salt(self, memory_id: str) -> str:
         """Gives a memory's salt; a memory that has a version has one."""
         found = lethe_states.get_salt(self.connection, self.project_id, memory_id)
@@ -169,7 +178,7 @@ class StoredState:
             entry = self.entry(self.view.version(row).memory_id)
             if entry is not None and entry.row == row:
                 record = self.view.record(entry)
-                if claim in claims_of(record):
+                if claim in self.view.claims(entry):
                     found[record.memory_id] = record
         return [found[name] for name in sorted(found)]
 
@@ -298,13 +307,15 @@ class Transaction(View):
         lethe_states.put_versions(self.connection, list(self._versions.values()))
         lethe_states.put_edges(self.connection, list(self._edges.values()))
         lethe_states.put_salts(self.connection, self.project_id, self._salts.items())
-        claims = (
-            (claim, row) for row, record in self._records.items() for claim in sorted(claims_of(record))
-        )
+        made = {
+            row: (self._versions[row].record_digest, claims_of(record))
+            for row, record in self._records.items()
+        }
+        claims = ((claim, row) for row, (_, found) in made.items() for claim in sorted(found))
         lethe_states.put_claims(self.connection, self.project_id, claims)
         texts = ((row, indexed_words(record)) for row, record in self._records.items() if record.is_active)
         lethe_states.put_words(self.connection, texts)
-        self.connection.after_commit(lambda: self._fill(nodes))
+        self.connection.after_commit(lambda: self._fill(nodes, made))
         for kept in (self._nodes, self._versions, self._edges, self._salts, self._records):
             kept.clear()
 
@@ -320,9 +331,11 @@ class Transaction(View):
                 waiting += [child.row for child in node.children] if isinstance(node, trie.Inner) else []
         return found
 
-    def _fill(self, nodes: Mapping[int, bytes]) -> None:
+    def _fill(self, nodes: Mapping[int, bytes], claims: Mapping[int, tuple[bytes, frozenset[str]]]) -> None:
         for row, body in nodes.items():
             self.caches.nodes.put(row, (trie.node_digest(body), body))
+        for row, found in claims.items():
+            self.caches.claims.put(row, found)
 
 
 def indexed_words(record: Record) -> str:
