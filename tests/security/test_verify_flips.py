@@ -196,7 +196,28 @@ def _missed(database: Path, folder: Path, table: str, *, every: bool) -> list[st
     return missed
 
 
-TABLES = ["assembly", "changeset", "claim", "conflict", "conflict_proposal", "edge", "event", "manifest", "memory_protected_ref_advances", "memory_salt", "merge_nonce", "node", "object_project", "op", "project", "redacted_memory", "redaction", "ref", "ref_log", "version"]
+TABLES = [
+    "assembly",
+    "changeset",
+    "claim",
+    "conflict",
+    "conflict_proposal",
+    "edge",
+    "event",
+    "manifest",
+    "memory_protected_ref_advances",
+    "memory_salt",
+    "merge_nonce",
+    "node",
+    "object_project",
+    "op",
+    "project",
+    "redacted_memory",
+    "redaction",
+    "ref",
+    "ref_log",
+    "version",
+]
 
 
 def test_the_tables_are_all_tables(database: Path) -> None:
