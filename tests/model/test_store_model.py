@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -87,9 +87,9 @@ def meet(base: Modelled, left: Modelled, right: Modelled) -> Met:
             taken = one
         elif one == before:
             taken = two
+        elif one is None or two is None:
+            taken = None  # Only between bases: what earlier ones disagreed on stays absent.
         else:
-            assert one is not None
-            assert two is not None
             taken = _both_changed(met, name, before, one, two)
         if taken is not None:
             met.entries[name] = taken
@@ -274,6 +274,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert faults == [], faults
             for name in self.model.order:
                 self._agrees(name)
+            self._erase("m1")
         finally:
             self.world.close()
             shutil.rmtree(self.folder)
@@ -487,15 +488,28 @@ class StoreMachine(RuleBasedStateMachine):
                 assert made is not None, "a plan without refusals was refused"
         return made
 
-    def _agrees(self, name: str) -> None:
+    def _erase(self, memory_id: str) -> None:
+        """Redacts a memory at the end: verify still passes, and all others are what they were at every changeset."""
+        erased = set(
+            self.world.store.redact(PROJECT, memory_id, principal="officer", reason="asked")["memory_ids"]
+        )
+        assert memory_id in erased
+        faults = self.world.faults()
+        assert faults == [], faults
+        for name in self.model.order:
+            self._agrees(name, erased)
+
+    def _agrees(self, name: str, erased: Collection[str] = ()) -> None:
         modelled = self.model.changesets[name]
         found = {
             item["memory_id"]: (item["record"], item["version"], item["introduced_by"], item["changed_by"])
             for item in self.world.entries(name)
+            if item["memory_id"] not in erased
         }
         assert found == {
             memory_id: (entry.record.to_json(), entry.version, entry.introduced, entry.changed)
             for memory_id, entry in modelled.entries.items()
+            if memory_id not in erased
         }
         assert self.world.edges(name) == sorted(
             (edge.from_memory_id, edge.kind, edge.to_memory_id) for edge in modelled.edges

@@ -219,3 +219,50 @@ def test_a_changeset_with_one_parent_has_no_second_to_keep(world: StoreWorld, ba
         world.store.plan_revert(PROJECT, base, base, 2)
     assert invalid.value.code == "not_a_merge"
     assert world.store.plan_revert(PROJECT, base, base, 1)["steps"]
+
+
+def test_three_bases_that_disagree_leave_the_key_to_the_sides(world: StoreWorld, base: str) -> None:
+    """The third base met a merge of the first two that lacked the key, which counted as corruption."""
+    heads = [world.loose(base, correct("a", f"text {n}"), author=f"p{n}") for n in range(3)]
+    sides = []
+    for order in ([0, 1, 2], [2, 0, 1]):
+        met = world.loose([heads[order[0]], heads[order[1]]], correct("a", "text"))
+        sides.append(world.loose([met, heads[order[2]]], correct("a", "text of all", title=str(order[0]))))
+    assert world.store.merge_base(PROJECT, *sides) == sorted(heads)
+    with pytest.raises(Clash) as clash:
+        world.loose(sides)
+    assert [item["fields"] for item in clash.value.facts["unsettled"]] == [["title"]]
+    assert world.records(world.loose(sides, correct("a", title="x")))["a"]["title"] == "x"
+
+
+def test_a_memory_that_both_sides_changed_can_be_erased_after_the_merge_and_not_before(
+    tmp_path: Path,
+) -> None:
+    """`verify` merged it again, without its text, and called every changeset after it corrupt."""
+    world = StoreWorld(tmp_path)
+    start = world.commit(BRANCH, world.root, add("a", "one"), add("b", "two"))
+    left, right = forked(world, start, correct("a", title="t"), right=[correct("a", tags=["x"])])
+    merged = world.commit(BRANCH, [left, right], correct("b", "three"))
+    other = world.loose(right, correct("a", tags=["y"]))
+    world.store.redact(PROJECT, "a", principal="officer", reason="asked for")
+    assert world.faults() == []
+    world.commit(BRANCH, merged, correct("b", "four"))
+    with pytest.raises(Clash) as clash:
+        world.commit(BRANCH, [world.head(BRANCH), other])
+    assert clash.value.code == "source_redacted"
+    assert world.faults() == []
+    world.close()
+
+
+def test_what_an_op_joins_is_erased_together_though_the_record_does_not_say_so_any_more(
+    tmp_path: Path,
+) -> None:
+    """A corrected id that is added again in the same changeset forgets its successor, which holds the same text."""
+    world = StoreWorld(tmp_path)
+    start = world.commit(BRANCH, world.root, add("a", "the text"))
+    again = {**correct("a", "the text, corrected"), "resulting_event_id": "c"}
+    world.commit(BRANCH, start, again, add("a", "a new beginning"))
+    erased = world.store.redact(PROJECT, "a", principal="officer", reason="asked for")["memory_ids"]
+    assert erased == ["a", "c"]
+    assert world.faults() == []
+    world.close()

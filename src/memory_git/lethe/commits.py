@@ -31,7 +31,15 @@ from memory_git.domain.state_root import edge_key, memory_key, state_root
 from memory_git.domain.times import format_time
 from memory_git.domain.trie import Entry
 from memory_git.lethe.feed import Feed
-from memory_git.lethe.merging import Merged, ScratchView, base_roots, merge_states, merged_view, write_merged
+from memory_git.lethe.merging import (
+    Merged,
+    ScratchView,
+    base_roots,
+    merge_states,
+    merged_view,
+    refuse_erased,
+    write_merged,
+)
 from memory_git.lethe.refs import create_ref, move_ref, ref_moved, refuse_protected
 from memory_git.lethe.session import Roots, StoredState, Transaction, View, is_redacted, roots_of
 from memory_git.storage import lethe_history
@@ -113,6 +121,8 @@ class Base:
 def _store(transaction: Transaction, request: CreateRequest, parents: list[ChangesetRow]) -> ChangesetRow:
     changeset_row = transaction.next_row("changeset")
     base = base_of(transaction, parents)
+    if base.merged is not None:
+        refuse_erased(base.merged)
     _refuse_redacted(request.ops, base)
     applied = apply_ops(transaction, request.ops, base, request.faults, presumed=request.presumed_ids)
     memories, edges = write_state(transaction, applied, base, changeset_row)

@@ -41,6 +41,8 @@ class Merged:
     conflicted: dict[str, Conflicted] = field(default_factory=dict)
     sides: dict[str, tuple[Entry, Entry]] = field(default_factory=dict)
     """The entries of both sides of each conflicted memory."""
+    erased: list[str] = field(default_factory=list)
+    """Erased memories that both sides changed: nobody can say any more how they would merge."""
 
     def resolve(
         self, key: bytes, base: Entry | None, left: Entry | None, right: Entry | None
@@ -129,7 +131,8 @@ def _steps(graph: CommitGraph, names: Sequence[str]) -> list[tuple[str, ...]]:
 def _merged_bases(view: ScratchView, names: Sequence[str], known: Mapping[tuple[str, ...], Roots]) -> Roots:
     merged = view.roots(names[0]) if names else (EMPTY, EMPTY)
     for name, below in zip(names[1:], _steps(view.graph(), names), strict=True):
-        merged = _scratch_roots(view, merge_states(view, known[below], merged, view.roots(name)))
+        met = merge_states(view, known[below], merged, view.roots(name), of_bases=True)
+        merged = _scratch_roots(view, met)
     return merged
 
 
@@ -154,8 +157,11 @@ def merge_edge(key: bytes, base: Entry | None, left: Entry | None, right: Entry 
     return None if stands is None else left or right
 
 
-def merge_states(view: View, base: Roots, left: Roots, right: Roots) -> Merged:
-    """Merges two states against a base, memory by memory where both sides changed it."""
+def merge_states(view: View, base: Roots, left: Roots, right: Roots, *, of_bases: bool = False) -> Merged:
+    """Merges two states against a base, memory by memory where both sides changed it.
+
+    Where bases are merged, left may lack what earlier bases disagreed on: that stays absent.
+    """
     merged = Merged(base, left, right, view)
     left_changes = _changed(view, base[0], left[0])
     right_changes = _changed(view, base[0], right[0])
@@ -163,9 +169,20 @@ def merge_states(view: View, base: Roots, left: Roots, right: Roots) -> Merged:
         base_entry, left_entry = left_changes[key]
         right_entry = right_changes[key][1]
         if left_entry is None or right_entry is None:
+            if of_bases:
+                continue
             raise Corrupt("state", key.hex(), "a memory has left the state, which no op can make it do")
         _merge_entry(view, merged, base_entry, left_entry, right_entry)
     return merged
+
+
+def refuse_erased(merged: Merged) -> None:
+    """Raises Clash `source_redacted` when both sides changed a memory that is erased by now."""
+    if merged.erased:
+        raise Clash(
+            "source_redacted",
+            f"both sides changed {len(merged.erased)} memories that are erased: nobody can tell how they would merge",
+        )
 
 
 def _changed(view: View, base: Root, side: Root) -> dict[bytes, tuple[Entry | None, Entry | None]]:
@@ -185,13 +202,12 @@ def _merge_entry(view: View, merged: Merged, base: Entry | None, left: Entry, ri
     if base is not None and left.digest == base.digest:
         merged.entries[left.key] = right._replace(version=max(left.version, right.version))
         return
-    for entry in (left, right):
-        if is_redacted(view.record(entry)):
-            raise Clash(
-                "source_redacted", "both sides changed a memory that is erased: retract it on one of them"
-            )
+    sides = view.record(left), view.record(right)
+    if any(is_redacted(record) for record in sides):
+        merged.erased.append(sides[0].memory_id)
+        return
     before = view.record(base) if base else None
-    found = merge_records(before, view.record(left), view.record(right))
+    found = merge_records(before, *sides)
     if isinstance(found, Conflicted):
         merged.conflicted[found.memory_id] = found
         merged.sides[found.memory_id] = (left, right)
@@ -309,6 +325,7 @@ def meet(
     scratch = ScratchView(view)
     base = base_roots(scratch, bases)
     merged = merge_states(scratch, base, view.roots(left), view.roots(right))
+    refuse_erased(merged)
     sides = [
         _side(scratch, base, bases, head, other, audience) for head, other in ((left, right), (right, left))
     ]

@@ -1,6 +1,6 @@
 """Erasing a memory through every version (10-operations, redaction): text and salts go, digests and structure stay.
 
-1. The lineage is followed both ways: corrections with a new id and supersessions hold the same text.
+1. The lineage is followed both ways, in records and in ops: corrections with a new id and supersessions hold the same text.
 2. Versions, the payloads of ops that carry text, salts, event texts, claims, indexed words and stored conflicts are erased, in one
    transaction.
 3. What is left is a row that says who ordered it and why. Backups made before still hold the text.
@@ -71,6 +71,7 @@ def _lineage(transaction: Transaction, memory_id: str) -> list[str]:
         found.add(name)
         for _, body in bodies:
             waiting |= _clones(record_from_json(decode(body))) - found
+        waiting |= lethe_redaction.joined_by_ops(transaction.connection, transaction.project_id, name) - found
     return sorted(found)
 
 

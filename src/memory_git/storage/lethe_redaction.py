@@ -108,6 +108,16 @@ def erase_ops(connection: Connection, project_id: str, memory_id: str) -> int:
     return connection.changes()
 
 
+def joined_by_ops(connection: Connection, project_id: str, memory_id: str) -> set[str]:
+    """Gives the memories that an op which carries text names together with this one."""
+    rows = connection.rows(
+        "SELECT DISTINCT target_event_id, resulting_event_id FROM op WHERE project_id = ?"
+        " AND (target_event_id = ? OR resulting_event_id = ?) AND op_type NOT IN (?, ?, ?)",
+        (project_id, memory_id, memory_id, *KEPT_OPS),
+    )
+    return {name for pair in rows for name in pair if name is not None} - {memory_id}
+
+
 def erase_events(connection: Connection, project_id: str, memory_id: str) -> int:
     """Erases the text of the events that a memory came from or that speak of it; gives how many."""
     connection.execute(
