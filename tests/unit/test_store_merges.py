@@ -266,3 +266,22 @@ def test_what_an_op_joins_is_erased_together_though_the_record_does_not_say_so_a
     assert erased == ["a", "c"]
     assert world.faults() == []
     world.close()
+
+
+def test_what_was_a_duplicate_of_a_retracted_memory_verifies_when_that_one_is_erased(tmp_path: Path) -> None:
+    """What stood for the erased memory was not retracted, so a second canonical memory was refused in the replay."""
+    world = StoreWorld(tmp_path)
+    duplicate = {"op_type": "mark_duplicate", "payload": {"duplicate_id": "x", "duplicate_of": "a"}}
+    head = world.commit(BRANCH, world.root, add("a", "one"), add("b", "two"), add("x", "three"), duplicate)
+    other = {"op_type": "mark_duplicate", "payload": {"duplicate_id": "x", "duplicate_of": "b"}}
+    back = {
+        "op_type": "mark_duplicate",
+        "payload": {"duplicate_id": "a", "duplicate_of": "b", "op_note": "n"},
+    }
+    head = world.commit(BRANCH, head, retract("a"), other)
+    world.commit(BRANCH, head, {
+        "op_type": "set_status", "target_event_id": "a", "payload": {"status": "active", "revive": True},
+    }, back)  # fmt: skip
+    world.store.redact(PROJECT, "a", principal="officer", reason="asked for")
+    assert world.faults() == []
+    world.close()

@@ -95,10 +95,12 @@ class _Recomputed(Transaction):
         return Entry(key, digest, stored.row, introduced, changeset_row, number)
 
     def erased_records(self) -> list[Record]:
-        """Gives what stands for the erased memories of this changeset's state, for the ops that only name them."""
-        return [
-            redacted_record(name) for name in sorted(self._redacted) if self._stored.entry(name) is not None
-        ]
+        """Gives what stands for the erased memories of this changeset's state, for the ops that only name them.
+
+        They count as retracted, which forbids the least: what was allowed when they were there must be allowed here.
+        """
+        there = [name for name in sorted(self._redacted) if self._stored.entry(name) is not None]
+        return [replace(redacted_record(name), status="retracted") for name in there]
 
     def erased_entries(self, roots: Roots, changeset_row: int, base: Base) -> dict[bytes, Entry | None]:
         """Gives the stored entries of erased memories that this changeset changed, or took from a parent: their digests are opaque."""
@@ -232,10 +234,12 @@ class Replay:
         return (trie.put_many(transaction, roots[0], erased), roots[1]), applied
 
     def _kept_ops(self, row: ChangesetRow) -> list[Op]:
-        """Gives the ops whose payload was not erased; an erased one must name an erased memory."""
+        """Gives the ops to apply: not those that were erased, which must name an erased memory, nor what only changes one."""
         kept = []
         stored = lethe_history.ops_of(self._view.connection, self._view.project_id, row.id)
         for shown, op in zip(stored_ops(self._view, row), stored, strict=True):
+            if op.op_type == "mark_duplicate" and op.target_event_id in self._redacted:
+                continue
             if "payload" in shown:
                 kept.append(
                     Op(op.ordinal, op.op_type, op.target_event_id, op.resulting_event_id, shown["payload"])

@@ -47,4 +47,5 @@ class Report:
             IndexError,
             AssertionError,
         ) as error:
-            self.fault(kind, object_id, f"can't be read: {type(error).__name__}")
+            why = error.message if isinstance(error, Refused) else type(error).__name__
+            self.fault(kind, object_id, f"can't be read: {why}")
