@@ -449,13 +449,37 @@ def test_a_recorded_resolution_lets_it_pass(world: StoreWorld, contradiction: tu
 def test_a_resolution_does_not_outlive_a_change_of_either_record(
     world: StoreWorld, contradiction: tuple[str, str]
 ) -> None:
-    """The record that did not change on its side had no digest in the conflict's identity, so any value of it passed."""
     target, source = contradiction
     world.settle(target, source)
     moved = world.commit(BRANCH, target, correct("hand", "We deploy by hand, on Mondays."))
     world.merge(moved)
     merged = world.loose([moved, source], author="charon")
     assert refused(world, world.merge_request(merged, "merge_commit"), burns=True).code == "merge_conflicts"
+
+
+def test_a_resolution_does_not_carry_over_to_another_value_of_the_accepted_record(
+    world: StoreWorld, contradiction: tuple[str, str]
+) -> None:
+    """A record that its side had not changed had no digest in the conflict's identity, so a rebase carried any value past."""
+    target, _ = contradiction
+    robot = decision("robot", "Robots deploy.")
+    world.settle(target, world.loose(target, robot, author="tester"))
+    settled = world.loose(target, robot, author="somebody else")
+    moved = world.commit(BRANCH, target, correct("hand", "We deploy by hand, on Mondays."))
+    world.merge(moved)
+    rebased = world.loose(moved, robot, author="tester")
+    refusal = refused(world, world.merge_request(rebased), burns=True)
+    assert refusal.code == "merge_conflicts"
+    digests = {
+        party["record_digest"]
+        for head in (settled, rebased)
+        for item in world.store.plan_merge(PROJECT, world.store.merge_base(PROJECT, head, moved)[0], head)[
+            "conflicts"
+        ]
+        for party in item["left"]
+    }
+    assert len(digests) == 2
+    assert None not in digests
 
 
 def test_a_finding_that_is_made_up_settles_nothing(world: StoreWorld, contradiction: tuple[str, str]) -> None:

@@ -239,6 +239,20 @@ def test_a_flipped_byte_is_found_wherever_it_is(database: Path, tmp_path: Path, 
     assert _missed(database, tmp_path, table, every=True) == []
 
 
+def test_the_count_that_an_inner_node_notes_of_a_child_is_compared(database: Path, tmp_path: Path) -> None:
+    """It stands outside the digest, and only a merge or a page of memories would have stumbled over it."""
+    copy = tmp_path / "copy.db"
+    shutil.copy(database, copy)
+    editing = apsw.Connection(str(copy))
+    inner = editing.execute("SELECT id, body FROM node WHERE substr(body, 1, 1) = x'12' LIMIT 1").fetchone()
+    assert inner is not None
+    row, body = inner
+    flipped = bytes(body)[:-1] + bytes([bytes(body)[-1] ^ 1])
+    editing.execute("UPDATE node SET body = ? WHERE id = ?", (flipped, row))
+    editing.close()
+    assert _is_found(copy)
+
+
 def test_a_word_that_is_missing_from_the_index_is_found(database: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     shutil.copy(database, copy)
