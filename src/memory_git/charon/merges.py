@@ -4,9 +4,10 @@ In the order of the code:
 1. an attempt that a crash left open is settled first, by what the store says;
 2. the merger wrote and proposed none of it; approvals, conflicts and the target are judged anew;
 3. the shape is picked: fast-forward, else a merge commit, or a cherry-pick of the selected ops; its changeset is made;
-4. the attempt, with its nonce, is durable in the ledger and the database before anything is signed;
+4. the attempt, with its nonce, is durable in the ledger and the database before anything is signed, and only while the
+   proposal is as it was judged; from then on nobody cancels, rejects, reviews or rebases it until its outcome is known;
 5. the store verifies and moves the ref; the outcome, the head and the proposal's end are one transaction;
-6. a merge that another was quicker than is judged anew and tried again;
+6. a merge that another call was quicker than is judged anew and tried again;
 7. any other refusal ends the attempt; an answer that never came leaves it open, for the next call or for reconcile.
 """
 
@@ -96,11 +97,12 @@ def settle_attempts(house: House, project_id: str, proposal_id: str) -> None:
 
 def became(house: House, attempt: AttemptRow) -> str:
     """Tells what became of an attempt: `landed`, `failed`, or `pending` while its authorization could still be used."""
+    row = require(house, attempt.project_id, attempt.proposal_id)
+    # The head is read before the advances: one that this very attempt moves in between must not count as somebody else's.
+    target = house.lethe.resolve_ref(attempt.project_id, row.target_ref)["head_changeset_id"]
     advances = house.lethe.list_advances(attempt.project_id)
     if any(item["nonce"] == attempt.nonce for item in advances):
         return "landed"
-    row = require(house, attempt.project_id, attempt.proposal_id)
-    target = house.lethe.resolve_ref(attempt.project_id, row.target_ref)["head_changeset_id"]
     return "pending" if target == attempt.expected_head and house.time() < attempt.expires_at else "failed"
 
 
@@ -123,7 +125,7 @@ def _merge_in_turn(
         try:
             return _merge(house, passage, require_open(house, row), strategy, resolutions)
         except Clash as clash:
-            if clash.code != "ref_moved" or not left:
+            if clash.code not in ("ref_moved", "proposal_changed") or not left:
                 raise
         row = require(house, row.project_id, row.proposal_id)
     raise AssertionError("the last try returns or raises")
@@ -159,7 +161,7 @@ def _merge(
         format_time(now + LIFETIME),
     )
     passage.ids.update(ref_name=row.target_ref, expected_head=judgement.target_head, new_head=new_head)
-    _intend(house, passage, attempt)
+    _intend(house, passage, row, attempt, len(reviews))
     state = {
         "judged": judgement.judged,
         "reviews": [item.to_json() for item in latest_reviews(reviews, able)],
@@ -271,10 +273,20 @@ def _attestation(row: ProposalRow, reviewer: str) -> Json:
     return {"op_type": "attach_verification", "payload": payload}
 
 
-def _intend(house: House, passage: Passage, attempt: AttemptRow) -> None:
-    """Makes an attempt durable before it is signed (rule 4)."""
+def _intend(house: House, passage: Passage, row: ProposalRow, attempt: AttemptRow, reviews: int) -> None:
+    """Makes an attempt durable before it is signed (rule 4), if the proposal is still as it was judged."""
 
     def intend(connection: Connection) -> None:
+        now = charon_proposals.get(connection, row.project_id, row.proposal_id)
+        if now is None or now.status not in OPEN_STATUSES:
+            raise Clash("proposal_closed", "the proposal was closed meanwhile")
+        said = charon_proposals.reviews(connection, row.project_id, row.proposal_id)
+        if (now.head_changeset_id, now.candidate_changeset_id, len(said)) != (
+            row.head_changeset_id,
+            row.candidate_changeset_id,
+            reviews,
+        ):
+            raise Clash("proposal_changed", "the proposal changed meanwhile: try again")
         charon_proposals.add_attempt(connection, attempt)
         house.ledger.note_in(
             connection, passage.call, "authorization", {**passage.ids, "nonce": attempt.nonce}

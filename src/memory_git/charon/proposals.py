@@ -4,6 +4,7 @@
 2. What holds a private record, or brings nothing, is refused when it is proposed, with what could be proposed instead.
 3. Its conflicts are found and stored when it is made.
 4. A proposal whose time is over counts as expired at once, and is closed by the next call that touches it.
+5. While a merge is under way nothing else ends a proposal or is said of it: what was answered holds.
 """
 
 from __future__ import annotations
@@ -117,17 +118,6 @@ def proposal(house: House, caller: Caller, proposal_id: str) -> Json:
         return detail(house, require_seen(house, passage, proposal_id), passage.audience)
 
 
-def cancel(house: House, caller: Caller, proposal_id: str) -> Json:
-    """Withdraws an open proposal; its originator may, and an administrator of the project."""
-    project_id = project_of(house, caller, "cancel", proposal_id)
-    with house.changes(caller, "cancel", project_id, "memory.propose", proposal_id=proposal_id) as passage:
-        passage.ids["proposal_id"] = proposal_id
-        row = require_open(house, require_seen(house, passage, proposal_id))
-        if row.originator != passage.principal_id and not passage.may("admin"):
-            house.forbid("only its originator cancels a proposal")
-        return detail(house, close(house, row, "canceled", passage.principal_id), passage.audience)
-
-
 def project_of(house: House, caller: Caller, route: str, proposal_id: str) -> str:
     """Gives the project of a proposal that the caller may know of; else it is denied as one that isn't there."""
     with house.database.read() as connection:
@@ -174,11 +164,18 @@ def require_open(house: House, row: ProposalRow) -> ProposalRow:
 def close(house: House, row: ProposalRow, status: str, by: str, **changes: Any) -> ProposalRow:
     """Ends an open proposal and follows up in the store; raises Clash when another call ended it first."""
     changes = {"status": status, "closed_by": by, "updated_at": house.time(), **changes}
-    if not house.ledger.write(lambda connection: charon_proposals.change(connection, row, _OPEN, **changes)):
-        raise Clash("proposal_closed", "the proposal was closed meanwhile")
+    house.ledger.write(lambda connection: change_open(connection, row, **changes))
     closed = keeping.follow_up(house, keeping.reload(house, row))
     announce(house, closed)
     return closed
+
+
+def change_open(connection: Connection, row: ProposalRow, **changes: Any) -> None:
+    """Changes an open proposal of which no merge is under way (rule 5); raises Clash else."""
+    if charon_proposals.is_under_way(connection, row.project_id, row.proposal_id):
+        raise Clash("merge_under_way", "a merge of the proposal is under way: see what became of it")
+    if not charon_proposals.change(connection, row, _OPEN, **changes):
+        raise Clash("proposal_closed", "the proposal was closed meanwhile")
 
 
 def announce(house: House, row: ProposalRow, event_type: str = "proposal_changed") -> None:

@@ -54,16 +54,21 @@ def reconcile(house: House, caller: Caller, *, repair: bool) -> Json:
 
 def _mend(house: House) -> list[Json]:
     done: list[Json] = []
+    pending: set[tuple[str, str]] = set()
     with house.database.read() as connection:
         attempts = charon_proposals.intended_attempts(connection)
     for attempt in attempts:
         became = settle(house, attempt)
+        if became == "pending":
+            pending.add((attempt.project_id, attempt.proposal_id))
         done.append(
             _fault("attempt_open", attempt.project_id, proposal_id=attempt.proposal_id, became=became)
         )
     with house.database.read() as connection:
         overdue = charon_proposals.overdue(connection, house.time())
     for row in overdue:
+        if (row.project_id, row.proposal_id) in pending:
+            continue
         close(house, as_of(house, row), "expired", "system")
         done.append(_fault("proposal_overdue", row.project_id, proposal_id=row.proposal_id))
     with house.database.read() as connection:
@@ -89,13 +94,18 @@ def _faults(house: House) -> Iterator[Json]:
         unfinished = charon_proposals.unfinished(connection)
         overdue = charon_proposals.overdue(connection, house.time())
         intents = charon_ledger.intents_without_outcome(connection)
+    pending = set()
     for attempt in attempts:
-        if became(house, attempt) != "pending":
+        if became(house, attempt) == "pending":
+            pending.add((attempt.project_id, attempt.proposal_id))
+        else:
             yield _fault("attempt_open", attempt.project_id, proposal_id=attempt.proposal_id)
     for project_id in house.lethe.list_projects():
         yield from _project_faults(house, project_id)
     for kind, rows in (("follow_up_open", unfinished), ("proposal_overdue", overdue)):
         for row in rows:
+            if kind == "proposal_overdue" and (row.project_id, row.proposal_id) in pending:
+                continue
             yield _fault(kind, row.project_id, proposal_id=row.proposal_id)
     for intent in intents:
         yield _fault("outcome_missing", intent.project_id, seq=intent.seq)

@@ -17,7 +17,8 @@ from memory_git.charon import keeping
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House, Passage
 from memory_git.charon.judging import Judgement, as_reviews, eligible, judge, keep_conflicts, reviews_of
-from memory_git.charon.proposals import announce, detail, project_of, require, require_open
+from memory_git.charon.merges import settle_attempts
+from memory_git.charon.proposals import announce, change_open, detail, project_of, require, require_open
 from memory_git.charon.seeing import seen_conflicts
 from memory_git.domain.errors import Clash, Fault, Invalid, NotFound
 from memory_git.domain.policy import Denied, may_judge
@@ -57,6 +58,7 @@ def review(
     with house.changes(caller, "review", project_id, "memory.review", **request) as passage:
         passage.ids["proposal_id"] = proposal_id
         _check(verdict, comment, findings, severity)
+        settle_attempts(house, project_id, proposal_id)
         row = require_open(house, require(house, project_id, proposal_id))
         judgement = judge(house, row)
         require_judge(house, passage, row, judgement, approves=verdict == "approve")
@@ -155,12 +157,11 @@ def _record(
 
 
 def _store(house: House, row: ProposalRow, made: ReviewRow, changes: dict[str, Any]) -> None:
-    """Stores a review, and what it changes of the proposal, if the proposal is still open."""
+    """Stores a review, and what it changes of the proposal, if the proposal is still open and no merge of it is under way."""
     changes = {**changes, "updated_at": house.time()}
 
     def store(connection: Connection) -> None:
-        if not charon_proposals.change(connection, row, tuple(OPEN_STATUSES), **changes):
-            raise Clash("proposal_closed", "the proposal was closed meanwhile")
+        change_open(connection, row, **changes)
         charon_proposals.add_review(connection, row.project_id, row.proposal_id, made)
 
     house.ledger.write(store)

@@ -204,7 +204,9 @@ def _repin(house: House, row: ProposalRow, moved: ProposalRow, before: Judgement
     }
 
     def repin(connection: Connection) -> int:
-        if not charon_proposals.change(connection, row, (row.status,), **changes):
+        if charon_proposals.is_under_way(
+            connection, row.project_id, row.proposal_id
+        ) or not charon_proposals.change(connection, row, (row.status,), **changes):
             raise Clash("proposal_changed", "the proposal changed meanwhile: try again")
         return charon_proposals.carry_reviews(connection, row, before.digest, after.digest) if same else 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory_git.charon import merges, proposals, redactions, reviews, rewrites
+from memory_git.charon import closing, merges, proposals, redactions, reviews, rewrites
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House
 from memory_git.charon.proposals import Asked
@@ -121,7 +121,7 @@ class ProposalVerbs:
 
     def cancel(self, caller: Caller, proposal_id: str) -> Json:
         """Withdraws an open proposal."""
-        return proposals.cancel(self._house, caller, proposal_id)
+        return closing.cancel(self._house, caller, proposal_id)
 
     def rebase(self, caller: Caller, proposal_id: str) -> Json:
         """Rebases a proposal onto the present head of its target."""

@@ -219,6 +219,15 @@ def intended_attempts(connection: Connection) -> list[AttemptRow]:
     return [AttemptRow(*row) for row in rows]
 
 
+def is_under_way(connection: Connection, project_id: str, proposal_id: str) -> bool:
+    """Decides whether an authorization of a proposal may have been signed of which nobody knows yet what became."""
+    found = connection.value(
+        "SELECT 1 FROM merge_attempt WHERE project_id = ? AND proposal_id = ? AND state = 'intended' LIMIT 1",
+        (project_id, proposal_id),
+    )
+    return found is not None
+
+
 def answer_of(
     connection: Connection, project_id: str, principal_id: str, route: str, key: str
 ) -> tuple[str, str] | None:
