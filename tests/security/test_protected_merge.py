@@ -25,6 +25,7 @@ from memory_git.lethe.store import LetheStore
 from memory_git.storage.lethe_receipts import list_nonces
 
 SIDE = "refs/agents/tester/main"
+RETRACTED = {"status": "retracted", "reason": "not reviewed"}
 ABSENT = "018f0000-0000-7000-8000-000000000000"
 
 
@@ -336,6 +337,18 @@ def test_the_author_of_what_a_merge_brings_is_an_author_and_the_merger_is_not(
     refusal = refused(world, world.merge_request(merged, "merge_commit", reviewer="tester"), burns=True)
     assert refusal.code == "denied"
     world.merge(merged, "merge_commit")
+
+
+def test_a_merge_changeset_smuggles_nothing_in(world: StoreWorld, work: str) -> None:
+    world.merge(work)
+    side = world.commit(SIDE, world.root, add("b", "two"), author="tester")
+    for op in (
+        add("c", "never reviewed"),
+        {"op_type": "set_status", "target_event_id": "a", "payload": RETRACTED},
+    ):
+        merged = world.loose([work, side], op, author="charon")
+        refusal = refused(world, world.merge_request(merged, "merge_commit"), burns=True)
+        assert (refusal.code, refusal.facts["ordinal"]) == ("wrong_merge_shape", 0)
 
 
 def copied(world: StoreWorld, origin: str, onto: str, author: str, **more: Any) -> str:

@@ -9,7 +9,7 @@ In the order of the code:
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from memory_git.domain.canonical import canonical_bytes, decode
 from memory_git.domain.envelope import Envelope, MergeKeys, MergeRequest, authorize
 from memory_git.domain.errors import Clash, Invalid, NotAllowed, Refused, Unavailable
 from memory_git.domain.ids import is_uuid
+from memory_git.domain.ops import ATTACH_OPS
 from memory_git.domain.policy import Denied, may_judge
 from memory_git.domain.proposals import lone_merge_allowed, state_digest
 from memory_git.domain.times import format_time
@@ -173,6 +174,8 @@ def private_in_delta(view: View, head: str, without: str) -> int:
 def _check_conflicts(transaction: Transaction, envelope: Envelope, new: ChangesetRow) -> None:
     source = new.parents[1] if envelope.strategy == "merge_commit" else envelope.new_head
     meeting = meet(transaction, envelope.expected_head, source)
+    if envelope.strategy == "merge_commit":
+        _check_own_ops(transaction, new, meeting.merged.conflicted.keys())
     unresolved = conflict_rows.unresolved_blocking(transaction, meeting)
     if unresolved:
         raise Clash(
@@ -181,6 +184,18 @@ def _check_conflicts(transaction: Transaction, envelope: Envelope, new: Changese
             conflicts=unresolved,
             current_head=envelope.expected_head,
         )
+
+
+def _check_own_ops(view: View, new: ChangesetRow, conflicted: Collection[str]) -> None:
+    """Lets a merge changeset attest, and settle what both sides changed; anything more would be nobody's reviewed work."""
+    for op in lethe_history.ops_of(view.connection, view.project_id, new.id):
+        attests = op.op_type in ATTACH_OPS and op.target_event_id is None
+        if not attests and op.target_event_id not in conflicted:
+            raise Clash(
+                "wrong_merge_shape",
+                "a merge changeset's own ops only settle what both sides changed: propose the rest apart",
+                ordinal=op.ordinal,
+            )
 
 
 def _materialize(transaction: Transaction, envelope: Envelope) -> None:
