@@ -100,3 +100,175 @@ def test_an_attempt_that_lands_while_it_is_asked_about_does_not_count_as_failed(
 
 def _gone(*_: Any) -> Any:
     raise ConnectionError
+
+
+# what is private stays so
+
+
+def test_a_revert_on_a_granted_branch_brings_no_private_value_under_a_wider_record(world: GateWorld) -> None:
+    world.gate.grant(world.operator, "two", PROJECT, refs=["refs/agents/one/*"])
+    world.add("one", "m/1", "the secret", visibility="private")
+    changed = world.correct("one", "m/1", content="for everybody")["changeset"]["changeset_id"]
+    world.correct("one", "m/1", visibility="shared")
+    two = world.caller("two")
+    assert world.content("m/1", "two", "refs/agents/one/main") == "for everybody"
+    refusal = refused(
+        lambda: world.gate.propose_revert(two, PROJECT, changed, target_ref="refs/agents/one/main")
+    )
+    assert refusal.code == "target_not_protected"
+    assert [ref["ref_name"] for ref in world.gate.list_refs(two, PROJECT)] == ["refs/agents/one/main", MAIN]
+
+
+def test_who_may_merge_but_not_read_is_told_no_text_by_a_refusal(world: GateWorld) -> None:
+    proposal_id = contradicting(world)
+    world.gate.add_principal(world.operator, "blind", "human", profile="review")
+    world.gate.grant(world.operator, "blind", PROJECT, scopes=["memory.merge", "memory.review"])
+    blind = world.gate.as_principal("blind")
+    refusal = refused(lambda: world.gate.merge(blind, proposal_id))
+    assert refusal.code == "merge_conflicts" and refusal.facts["conflicts"] == []
+    seen = refused(lambda: world.merge(proposal_id)).facts["conflicts"]
+    assert [item["conflict_type"] for item in seen] == ["incompatible_fact"]
+
+
+def test_the_holder_of_admin_elsewhere_reads_no_manifest_of_somebody_else(world: GateWorld) -> None:
+    world.gate.add_principal(world.operator, "reads", "human", profile="write")
+    world.gate.grant(world.operator, "reads", PROJECT, scopes=["memory.read"])
+    made = world.gate.context(world.caller("one"), PROJECT, ref=MAIN, query="a secret", create_manifest=True)
+    reads = world.gate.as_principal("reads")
+    assert refused(lambda: world.gate.manifest(reads, made["manifest_id"])).code == "not_found"
+
+
+# unmerged work can't pass for accepted
+
+
+READS: dict[str, Callable[..., Any]] = {
+    "memories": lambda gate, caller, **at: gate.memories(caller, PROJECT, **at),
+    "memory": lambda gate, caller, **at: gate.memory(caller, PROJECT, "m/1", **at),
+    "memory_history": lambda gate, caller, **at: gate.memory_history(caller, PROJECT, "m/1", **at),
+    "search": lambda gate, caller, **at: gate.search(caller, PROJECT, "text", **at),
+    "context": lambda gate, caller, **at: gate.context(caller, PROJECT, **at),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_unmerged_work_is_not_read_under_the_name_of_accepted_memory(world: GateWorld, name: str) -> None:
+    unmerged = world.add("one", "m/1", "text")["changeset"]["changeset_id"]
+    one, read = world.caller("one"), READS[name]
+    assert refused(lambda: read(world.gate, one, ref=MAIN, head=unmerged)).code == "head_not_reachable"
+    found = read(world.gate, one, head=unmerged)
+    assert (found.get("ref") or found["ref_name"]) == "refs/agents/one/main"
+
+
+# nothing is merged that nobody reviewed
+
+
+def contradicting(world: GateWorld) -> str:
+    """Gives a proposal of `two` that contradicts an accepted fact."""
+    ref = world.sync("two")["ref_name"]
+    world.add("one", "m/1", "The port is 1", kind="fact", fact_key="port")
+    world.accept("one")
+    payload = {"memory_id": "m/2", "content": "The port is 2", "kind": "fact", "fact_key": "port"}
+    world.commit("two", [{"op_type": "add_memory", "payload": payload}], ref=ref)
+    return str(world.propose("two", source_ref=ref)["proposal_id"])
+
+
+def concurrent(world: GateWorld, outcome: str) -> str:
+    """Gives an approved proposal that changed what was changed meanwhile, settled by an outcome."""
+    world.add("one", "m/1", "said before")
+    world.accept("one")
+    ref = world.sync("two")["ref_name"]
+    op = {"op_type": "correct_memory", "target_event_id": "m/1", "payload": {"content": "right says"}}
+    world.commit("two", [op], ref=ref)
+    world.correct("one", "m/1", content="left says")
+    world.add("one", "m/2", "The port is 1", kind="fact", fact_key="port")
+    world.accept("one")
+    made = world.propose("two", source_ref=ref)
+    for item in made["conflicts"]:
+        if item["severity"] == "blocking":
+            world.gate.resolve_conflict(world.caller("cy"), PROJECT, item["conflict_id"], outcome, "because")
+    world.approve(made["proposal_id"])
+    return str(made["proposal_id"])
+
+
+def answer(**payload: Any) -> dict[str, Any]:
+    return {"op_type": "correct_memory", "target_event_id": "m/1", "payload": payload}
+
+
+@pytest.mark.parametrize("outcome", ["keep_left", "keep_right"])
+def test_who_merges_says_nothing_else_than_the_recorded_resolution(world: GateWorld, outcome: str) -> None:
+    proposal_id = concurrent(world, outcome)
+    refusal = refused(lambda: world.merge(proposal_id, resolutions=[answer(content="my own words")]))
+    assert "settles this memory" in refusal.message
+    assert world.content("m/1") == "left says"
+
+
+@pytest.mark.parametrize(
+    "more", [{"kind": "decision"}, {"visibility": "public"}, {"clear": ["title"]}, {"protected": True}]
+)
+def test_who_merges_changes_nothing_on_which_the_sides_agree(world: GateWorld, more: dict[str, Any]) -> None:
+    proposal_id = concurrent(world, "edited")
+    refusal = refused(lambda: world.merge(proposal_id, resolutions=[answer(content="both say", **more)]))
+    assert refusal.code == "invalid_changeset" and "the sides agree" in refusal.message
+    assert world.content("m/1") == "left says"
+
+
+def test_the_words_of_who_merges_name_them(world: GateWorld) -> None:
+    proposal_id = concurrent(world, "edited")
+    merged = world.merge(proposal_id, resolutions=[answer(content="both say")])["merged_head"]
+    ops = world.gate.show(world.caller("cy"), PROJECT, merged)["ops"]
+    assert ops[0]["payload"]["reviewer"] == "bob"
+
+
+def test_the_words_of_who_merges_contradict_nothing_accepted(world: GateWorld) -> None:
+    ref = world.sync("two")["ref_name"]
+    for name, at, fact_key, value in (("one", None, "m1", 1), ("two", ref, "m1", 2)):
+        payload = {"memory_id": "m/1", "content": f"The {fact_key} is {value}", "kind": "fact"}
+        world.commit(
+            name, [{"op_type": "add_memory", "payload": {**payload, "fact_key": str(value)}}], ref=at
+        )
+    world.add("one", "m/2", "The port is 1", kind="fact", fact_key="port")
+    world.accept("one")
+    made = world.propose("two", source_ref=ref)
+    for item in made["conflicts"]:
+        if item["severity"] == "blocking":
+            world.gate.resolve_conflict(world.caller("cy"), PROJECT, item["conflict_id"], "edited", "why")
+    world.approve(made["proposal_id"])
+    resolution = answer(content="The port is 9", fact_key="port")
+    refusal = refused(lambda: world.merge(made["proposal_id"], resolutions=[resolution]))
+    assert refusal.code == "merge_conflicts" and refusal.facts["conflicts"][0]["memory_ids"] == ["m/1", "m/2"]
+
+
+@pytest.mark.parametrize(
+    "op", [{"op_type": []}, {"op_type": {}}, [], "x", answer(content="x") | {"payload": 1}]
+)
+def test_no_resolution_breaks_a_merge(world: GateWorld, op: Any) -> None:
+    proposal_id = concurrent(world, "edited")
+    assert refused(lambda: world.merge(proposal_id, resolutions=[op])).code == "invalid_changeset"
+
+
+# the ledger holds no content
+
+
+TEXT = "what-somebody-said"
+NAMELESS: dict[str, Callable[[GateWorld], Any]] = {
+    "show": lambda world: world.gate.show(world.caller("one"), PROJECT, TEXT),
+    "resolve": lambda world: world.gate.resolve_conflict(
+        world.caller("bob"), PROJECT, TEXT, "both", "because"
+    ),
+    "policy": lambda world: world.gate.project_policy(world.caller("one"), f"{TEXT} !", {"approvals": 2}),
+    "grant": lambda world: world.gate.grant(world.caller("one"), TEXT, f"{TEXT} !"),
+    "revoke_grant": lambda world: world.gate.revoke_grant(world.operator, TEXT, f"{TEXT} !"),
+    "revoke_obol": lambda world: world.gate.revoke_obol(world.operator, TEXT),
+    "mint": lambda world: world.gate.mint_obol(world.caller("one"), TEXT, project=f"{TEXT} !"),
+    "branch": lambda world: world.gate.create_branch(world.caller("one"), PROJECT, f"refs/topics/{TEXT} !"),
+    "commit": lambda world: world.commit("one", [], ref=f"refs/topics/{TEXT} !"),
+    "note": lambda world: world.gate.resolve_conflict(
+        world.caller("bob"), PROJECT, TEXT, "both", TEXT * 1000
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMELESS)
+def test_what_names_nothing_leaves_no_text_in_the_ledger(world: GateWorld, name: str) -> None:
+    refused(lambda: NAMELESS[name](world))
+    assert TEXT not in str(list(world.gate.ledger_export(world.operator)))

@@ -66,8 +66,9 @@ def create_branch(
     request = {"ref_name": ref_name, "from_ref": from_ref, "head": head}
     with house.changes(caller, "create_branch", project, "memory.branch", **request) as passage:
         at = head_of(house, passage, head or from_ref or SHARED_MAIN)
+        made = _make_ref(house, passage, ref_name, at)
         passage.ids.update(ref_name=ref_name, head=at)
-        return _make_ref(house, passage, ref_name, at)
+        return made
 
 
 def commit(
@@ -93,8 +94,8 @@ def commit(
     stated = {**request, **work.stated(), "ops": list(work.ops), "idempotency_key": key}
     with house.changes(caller, "commit", project, "memory.commit", **stated) as passage:
         ref_name = ref or working_ref(passage)
-        passage.ids["ref_name"] = ref_name
         _require_writable(house, passage, ref_name)
+        passage.ids["ref_name"] = ref_name
         ops = _own_ops(passage, work)
         expected = _expected_head(
             house, passage, ref_name, expected_head, read_head=read_head, key=idempotency_key

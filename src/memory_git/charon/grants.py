@@ -46,11 +46,11 @@ def grant(
 def revoke_grant(house: House, caller: Caller, principal_id: str, project: str) -> dict[str, Any]:
     """Takes a grant away; the principal's next call is decided without it."""
     with house.administers(caller, "revoke_grant", project, principal=principal_id) as passage:
-        passage.ids.update(principal_id=principal_id, project_id=project)
         if not house.ledger.write(
             lambda connection: charon_identity.revoke_grant(connection, principal_id, project)
         ):
             raise NotFound("not_found", "no such grant")
+        passage.ids.update(principal_id=principal_id, project_id=project)
         return {"principal_id": principal_id, "project": project, "revoked": True}
 
 

@@ -94,8 +94,9 @@ def log(
 def show(house: House, caller: Caller, project: str | None, changeset_id: str) -> Json:
     """Gives one changeset, its ops withheld where the caller may not see them."""
     with house.reads(caller, "show", project, READ, changeset_id=changeset_id) as passage:
+        found = require_changeset(house, passage, changeset_id)
         passage.ids["changeset_id"] = changeset_id
-        return require_changeset(house, passage, changeset_id)
+        return found
 
 
 def diff(house: House, caller: Caller, project: str | None, target: str, base: str | None) -> Json:
@@ -213,7 +214,7 @@ def manifest(house: House, caller: Caller, manifest_id: str, *, reproduce: bool)
         )
     with house.reads(caller, route, found["project_id"], READ, manifest_id=manifest_id) as passage:
         passage.ids["manifest_id"] = manifest_id
-        if found.get("principal") != passage.principal_id and "admin" not in passage.standing.scopes:
+        if found.get("principal") != passage.principal_id and not passage.may("admin"):
             raise NotFound("not_found", "not found, or not for you to know of")
         return house.lethe.reproduce(manifest_id, passage.audience) if reproduce else found
 

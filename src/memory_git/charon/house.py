@@ -131,9 +131,10 @@ class House:
     def call(self, caller: Caller, route: str, project: str | None, request: dict[str, Any]) -> Call:
         """Gives the ledger's name for a call; one about a project that isn't there stands in the chain of no project."""
         require_text({"project": project, **request})
-        chain = project if project is not None and self._exists(project) else ""
         digest = self.ledger.request_digest({"project": project, **request})
-        return Call(chain, caller.principal_id, caller.obol_id, caller.surface, route, project, digest)
+        named = _ledger_name(project)
+        chain = named if named is not None and self._exists(named) else ""
+        return Call(chain, caller.principal_id, caller.obol_id, caller.surface, route, named, digest)
 
     def _let_in(
         self,
@@ -195,6 +196,14 @@ class House:
         if project not in self.projects:
             self.projects = frozenset(self.lethe.list_projects())
         return project in self.projects
+
+
+def _ledger_name(project: str | None) -> str | None:
+    """Gives what the ledger may call a project; what is no project's id is the caller's own text, which the digest covers."""
+    try:
+        return project if project == "*" else check_project_id(project)
+    except Invalid:
+        return None
 
 
 def _named(caller: Caller, identity: Identity, project: str | None) -> str:

@@ -14,7 +14,7 @@ In the order of the code:
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import Any
 
 from memory_git.charon import keeping
@@ -52,6 +52,7 @@ from memory_git.storage.charon_proposals import AttemptRow, ProposalRow
 from memory_git.storage.sqlite import Connection
 
 MAX_TRIES = 10
+_CONTRADICTIONS = frozenset({"incompatible_fact", "contradictory_decision", "protected_decision"})
 STRATEGIES = ("fast_forward", "merge_commit", "cherry_pick")
 _OPEN = tuple(sorted(OPEN_STATUSES))
 
@@ -138,7 +139,8 @@ def _merge(
     reviews = as_reviews(reviews_of(house, row))
     _require_merger(house, passage, row, judgement)
     judgement = keep_conflicts(house, row, judgement)
-    _require_ready(missing(house, row, judgement, reviews), judgement)
+    if lacking := missing(house, row, judgement, reviews):
+        raise _unready(house, passage, row, judgement, lacking)
     able = eligible(house, row, reviews)
     counted = counting_approvals(reviews, judgement.digest, able)
     reviewer = counted[0].reviewer
@@ -187,22 +189,22 @@ def _require_merger(house: House, passage: Passage, row: ProposalRow, judgement:
         house.forbid("self merge")
 
 
-def _require_ready(lacking: Sequence[Missing], judgement: Judgement) -> None:
-    """Refuses what is not ready to be merged, naming all that is missing."""
-    if not lacking:
-        return
+def _unready(
+    house: House, passage: Passage, row: ProposalRow, judgement: Judgement, lacking: Sequence[Missing]
+) -> Clash:
+    """Gives the refusal of what is not ready to be merged, naming all that is missing, and the conflicts that may be seen."""
     facts: dict[str, Any] = {
         "missing": [item.to_json() for item in lacking],
         "judged_digest": judgement.digest,
         "current_head": judgement.target_head,
     }
     open_conflicts = blocking_conflicts(judgement.conflicts, judgement.policy)
-    if open_conflicts:
-        facts["conflicts"] = [dict(item) for item in open_conflicts]
-        raise Clash(
-            "merge_conflicts", f"{len(open_conflicts)} conflict(s) need a recorded resolution", **facts
-        )
-    raise Clash("not_approved", "; ".join(item.what for item in lacking), **facts)
+    if not open_conflicts:
+        return Clash("not_approved", "; ".join(item.what for item in lacking), **facts)
+    plan = house.lethe.plan_merge(row.project_id, judgement.target_head, work_of(row), passage.audience)
+    seen = {item["conflict_id"] for item in plan["conflicts"]}
+    facts["conflicts"] = [dict(item) for item in open_conflicts if item["conflict_id"] in seen]
+    return Clash("merge_conflicts", f"{len(open_conflicts)} conflict(s) need a recorded resolution", **facts)
 
 
 def _shape(row: ProposalRow, judgement: Judgement, asked: str | None) -> Strategy:
@@ -257,7 +259,32 @@ def _new_head(
         message=row.message or f"Merge proposal {row.proposal_id}",
         key=f"merge:{row.proposal_id}:{target}:{digest(ops)[:16]}",
     )
-    return str(changeset["changeset_id"])
+    new_head = str(changeset["changeset_id"])
+    if resolutions:
+        _require_no_contradiction(house, row, judgement, new_head, {op.get("target_event_id") for op in ops})
+    return new_head
+
+
+def _require_no_contradiction(
+    house: House, row: ProposalRow, judgement: Judgement, new_head: str, edited: Set[str | None]
+) -> None:
+    """Refuses resolutions in the merger's own words that contradict what is accepted: nobody could have found it before."""
+    target = judgement.target_head
+    known = {(item["conflict_type"], tuple(item["memory_ids"])) for item in judgement.conflicts}
+    found = [
+        item
+        for item in house.lethe.detect_conflicts(row.project_id, target, target, new_head)
+        if item["conflict_type"] in _CONTRADICTIONS
+        and edited & {*item["memory_ids"]}
+        and (item["conflict_type"], tuple(item["memory_ids"])) not in known
+    ]
+    if found:
+        raise Clash(
+            "merge_conflicts",
+            f"the resolutions contradict accepted memory in {len(found)} place(s): settle it otherwise",
+            conflicts=found,
+            current_head=target,
+        )
 
 
 def _attestation(row: ProposalRow, reviewer: str) -> Json:

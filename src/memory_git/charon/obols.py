@@ -110,12 +110,12 @@ def obols(house: House, caller: Caller, principal_id: str | None) -> list[dict[s
 def revoke_obol(house: House, caller: Caller, obol_id: str) -> dict[str, Any]:
     """Revokes a token; the next call with it is refused. A second time changes nothing."""
     with house.administers(caller, "revoke_obol", obol_id=obol_id) as passage:
-        passage.ids["obol_id"] = obol_id
         house.ledger.write(lambda connection: charon_identity.revoke_obol(connection, obol_id, house.time()))
         with house.database.read() as connection:
             row = charon_identity.obol(connection, obol_id)
         if row is None:
             raise NotFound("not_found", "no such token")
+        passage.ids["obol_id"] = obol_id
         return _shown(row)
 
 

@@ -33,7 +33,7 @@ from memory_git.charon.judging import (
     shown_review,
     work_of,
 )
-from memory_git.charon.refs import require_changeset, require_ref, working_ref
+from memory_git.charon.refs import find_ref, require_changeset, require_ref, working_ref
 from memory_git.charon.seeing import seen_proposals, sees
 from memory_git.domain.errors import Clash, Invalid, NotFound
 from memory_git.domain.policy import SERVICE_PRINCIPAL, Audience, knows_project
@@ -304,10 +304,21 @@ def _pinned(house: House, passage: Passage, asked: Asked, proposal_id: str) -> P
     )
 
 
+def _own_work(house: House, passage: Passage) -> Json:
+    """Gives the caller's working branch, which is there once something was committed to it."""
+    ref_name = working_ref(passage)
+    found = find_ref(house, passage.project_id, ref_name)
+    if found is None:
+        raise NotFound(
+            "ref_not_found", f"{ref_name} is not there yet: commit to it first, or name the ref to propose"
+        )
+    return found
+
+
 def _source(house: House, passage: Passage, asked: Asked) -> tuple[str, str]:
     """Gives the ref and the head that are proposed: the head named, else the ref's, else the working branch's."""
     if asked.head_changeset_id is None:
-        ref = require_ref(house, passage, asked.source_ref or working_ref(passage))
+        ref = require_ref(house, passage, asked.source_ref) if asked.source_ref else _own_work(house, passage)
         return ref["ref_name"], ref["head_changeset_id"]
     changeset = require_changeset(house, passage, asked.head_changeset_id)
     if asked.source_ref is None:

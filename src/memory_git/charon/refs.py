@@ -74,12 +74,19 @@ def visible_refs(house: House, passage: Passage) -> list[Json]:
 
 
 def place(house: House, passage: Passage, ref_name: str | None, head: str | None) -> Place:
-    """Gives where a read stands: the ref named, else the working branch, else accepted memory; at its head or the one named."""
+    """Gives where a read stands: the ref named, else the working branch, else accepted memory; at its head or the one named.
+
+    A named head is reachable from the ref, so that unmerged work can't pass for accepted; without a ref it may be of any.
+    """
     ref = require_ref(house, passage, ref_name) if ref_name is not None else _own_or_shared(house, passage)
     if head is None:
         return Place(ref["ref_name"], ref["head_changeset_id"])
-    require_changeset(house, passage, head)
-    return Place(ref["ref_name"], head)
+    changeset = require_changeset(house, passage, head)
+    if house.lethe.is_ancestor(passage.project_id, head, ref["head_changeset_id"]):
+        return Place(ref["ref_name"], head)
+    if ref_name is not None:
+        raise NotFound("head_not_reachable", "the head is not reachable from the named ref")
+    return Place(changeset["ref_name"], head)
 
 
 def head_of(house: House, passage: Passage, name: str) -> str:

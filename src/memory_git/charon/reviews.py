@@ -113,12 +113,14 @@ def resolve_conflict(
     """Records how a conflict is settled, with the reason, by a reviewer who wrote neither side."""
     request = {"conflict_id": conflict_id, "outcome": outcome, "note": note}
     with house.changes(caller, "resolve_conflict", project, "memory.review", **request) as passage:
-        passage.ids["conflict_id"] = conflict_id
+        if len(note.encode("utf-8", "replace")) > MAX_COMMENT_BYTES:
+            raise Invalid("too_long", f"a note has at most {MAX_COMMENT_BYTES} bytes", field="note")
         found = next(
             (item for item in seen_conflicts(house, passage) if item["conflict_id"] == conflict_id), None
         )
         if found is None:
             raise NotFound("not_found", "no such conflict")
+        passage.ids["conflict_id"] = conflict_id
         if passage.principal_id in _authors_of_sides(house, passage, found):
             house.forbid("who wrote a side does not settle its conflict")
         return house.lethe.resolve_conflict(

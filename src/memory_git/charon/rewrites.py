@@ -115,7 +115,11 @@ def propose_revert(
     scopes = ("memory.branch", "memory.commit", "memory.propose")
     with house.changes(caller, "propose_revert", project, *scopes, **request) as passage:
         require_changeset(house, passage, changeset_id)
-        target = require_ref(house, passage, target_ref)["head_changeset_id"]
+        ref = require_ref(house, passage, target_ref)
+        if not ref["protected"]:
+            # On another's branch, which a grant may open, taking back could bring a private value under a wider record.
+            raise Invalid("target_not_protected", "the target is not protected: revert what is accepted")
+        target = ref["head_changeset_id"]
         if not house.lethe.is_ancestor(passage.project_id, changeset_id, target):
             raise Invalid(
                 "not_accepted", "the target does not reach that changeset: there is nothing to take back"
