@@ -272,3 +272,39 @@ NAMELESS: dict[str, Callable[[GateWorld], Any]] = {
 def test_what_names_nothing_leaves_no_text_in_the_ledger(world: GateWorld, name: str) -> None:
     refused(lambda: NAMELESS[name](world))
     assert TEXT not in str(list(world.gate.ledger_export(world.operator)))
+
+
+# an administrator of one project is none of another
+
+
+ADMINISTRATION: dict[str, Callable[[GateWorld, Any], Any]] = {
+    "grant itself": lambda world, mal: world.gate.grant(mal, "mal", PROJECT),
+    "grant itself all": lambda world, mal: world.gate.grant(mal, "mal", "*"),
+    "take a grant away": lambda world, mal: world.gate.revoke_grant(mal, "bob", PROJECT),
+    "see the grants": lambda world, mal: world.gate.grants(mal),
+    "mint a token": lambda world, mal: world.gate.mint_obol(mal, "bob"),
+    "mint a link": lambda world, mal: world.gate.mint_sign_in(mal, "bob"),
+    "see the tokens": lambda world, mal: world.gate.obols(mal),
+    "disable": lambda world, mal: world.gate.disable_principal(mal, "bob", True),
+    "add a principal": lambda world, mal: world.gate.add_principal(mal, "new", "human"),
+    "take an actor": lambda world, mal: world.gate.add_actor(mal, "mal", "other"),
+    "set a policy": lambda world, mal: world.gate.project_policy(
+        mal, PROJECT, {"lone_person_may_merge": True}
+    ),
+    "read the ledger": lambda world, mal: world.gate.ledger_tail(mal, PROJECT),
+    "read the other ledger": lambda world, mal: world.gate.ledger_tail(mal),
+    "start another project": lambda world, mal: world.gate.init_project(mal, "third"),
+    "start that project anew": lambda world, mal: world.gate.init_project(mal, PROJECT),
+}
+
+
+@pytest.mark.parametrize("act", ADMINISTRATION)
+def test_an_administrator_of_one_project_administers_no_other(world: GateWorld, act: str) -> None:
+    world.gate.init_project(world.operator, "evil")
+    world.gate.add_principal(world.operator, "mal", "human", profile="write")
+    world.gate.grant(world.operator, "mal", "evil")
+    mal = world.gate.authenticate(world.gate.mint_obol(world.operator, "mal")["token"], "http")
+    assert world.gate.grant(mal, "bob", "evil")["granted_by"] == "mal"
+    assert world.gate.ledger_tail(mal, "evil")
+    assert refused(lambda: ADMINISTRATION[act](world, mal)).code == "denied"
+    assert refused(lambda: world.gate.memories(mal, PROJECT)).code == "not_found"

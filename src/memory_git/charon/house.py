@@ -7,6 +7,8 @@
    of the project, else NotAllowed `denied`, saying what is missing.
 4. A mutation is refused in recovery, and begins only when its intent is durable in the ledger.
 5. What is shown is read for the caller's audience, which the passage carries.
+6. Who administers a project holds admin on it. What concerns the gate as a whole (principals, tokens, wildcard grants, a
+   project that isn't there yet) takes admin on every project: else an administrator of one could make themselves one of all.
 """
 
 from __future__ import annotations
@@ -103,10 +105,12 @@ class House:
     def administers(
         self, caller: Caller, route: str, project: str | None = None, *, reads: bool = False, **request: Any
     ) -> Iterator[Passage]:
-        """Lets an administrator through: scope `admin`, or the owner of the data directory."""
+        """Lets an administrator of the project through, or the owner of the data directory (rule 6)."""
         passage = self._admitted(caller, route, project, request)
-        if not (caller.local_operator or "admin" in passage.standing.scopes):
-            self.deny(passage.call, "the token lacks the scope admin", known=True)
+        if not caller.local_operator:
+            reason = self._not_administering(passage.standing, project)
+            if reason:
+                self.deny(passage.call, reason, known=True)
         with self._noted(passage) if reads else self._intended(passage):
             yield passage
 
@@ -192,6 +196,15 @@ class House:
             reason = refusal.message.removeprefix("denied: ")
         self.ledger.settle(passage.call, passage.intent_seq, outcome, passage.ids, reason)
 
+    def _not_administering(self, standing: Standing, project: str | None) -> str:
+        """Says why somebody does not administer (rule 6); empty when they do. Tells nothing of which projects there are."""
+        if "admin" not in standing.scopes:
+            return "the token lacks the scope admin"
+        concerned = [project] if project is not None and self._exists(project) else self.lethe.list_projects()
+        if any(isinstance(may(standing, "admin", name), Denied) for name in concerned):
+            return "no grant of admin on every project that this concerns"
+        return ""
+
     def _exists(self, project: str) -> bool:
         if project not in self.projects:
             self.projects = frozenset(self.lethe.list_projects())
@@ -214,6 +227,4 @@ def _named(caller: Caller, identity: Identity, project: str | None) -> str:
     granted = [grant.project_id for grant in identity.standing.grants if not grant.is_wildcard]
     if len(granted) == 1:
         return granted[0]
-    raise Invalid(
-        "project_needed", "name a project: the token has no default, and not exactly one is granted"
-    )
+    raise Invalid("project_needed", "name a project: none is the default, and not exactly one is granted")
