@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -134,6 +136,16 @@ def test_a_principal_is_added_listed_disabled_and_enabled(bare: Shell) -> None:
     assert bare.does("principal", "disable", "one", "--undo")["disabled"] is False
 
 
+def test_a_command_acts_as_the_person_who_was_added_first_whatever_the_names(bare: Shell) -> None:
+    for name in ("zoe", "abe"):
+        bare.does("principal", "add", name, "--kind", "human", "--profile", "write")
+    bare.does("project", "init", PROJECT, "--as", "zoe")
+    bare.does("grant", "add", "abe", "--project", PROJECT)
+    bare.does("project", "policy", PROJECT)
+    rows = bare.does("ledger", "tail", "--project", PROJECT)["rows"]
+    assert (rows[-1]["route"], rows[-1]["principal_id"]) == ("project_policy", "zoe")
+
+
 def test_a_token_is_shown_once_and_holds_until_it_is_revoked(shell: Shell) -> None:
     minted = shell.does("obol", "mint", "one", "--expires", "7d", "--scope", "memory.read")
     secret = minted["token"].rpartition("_")[2]
@@ -226,6 +238,13 @@ def test_an_import_stands_on_what_was_accepted_and_repeats_none_of_it(shell: She
     imported(shell, memories)
     accepted(shell)
     assert imported(shell, memories, "two")["ops"] == 0
+
+
+def test_the_next_command_that_an_import_prints_proposes_it(shell: Shell, memories: Path) -> None:
+    _, out, _ = shell.ends("import", memories, "--project", PROJECT, "--as", "one")
+    following = re.search(r"^next +charon (.*)$", out, re.MULTILINE)
+    assert following is not None
+    assert shell.does(*shlex.split(following[1]))["source_ref"] == IMPORTED
 
 
 def test_a_preview_commits_nothing_and_makes_no_branch(shell: Shell, memories: Path) -> None:

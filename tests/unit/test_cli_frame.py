@@ -89,6 +89,16 @@ def test_help_names_every_command_of_the_table(
         assert re.search(rf"^  {name} +{re.escape(entry.help[:30])}", shown, re.MULTILINE)
 
 
+@pytest.mark.parametrize("program", [lethe.program, charon.program], ids=["lethe", "charon"])
+def test_no_line_of_a_list_of_commands_is_cut(program: LazyGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in program.table:
+        found = program.get_command(click.Context(program), name)
+        if isinstance(found, click.Group):
+            listed = found.get_help(click.Context(found)).partition("Commands:")[2]
+            assert [line for line in listed.splitlines() if line.endswith("...")] == []
+
+
 def test_version_names_the_program_and_its_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(lethe.program, ["--version"]) == Exit.DONE
     assert capsys.readouterr().out == f"lethe {__version__}\n"
@@ -166,6 +176,13 @@ def test_a_refusal_tells_every_fault_and_fact() -> None:
         "  message: is too long",
         "  current_head: abc",
     ]
+
+
+def test_a_refusal_tells_a_person_what_is_missing_and_what_contradicts() -> None:
+    missing = [{"code": "approval_missing", "what": "1 more approval"}]
+    conflicts = [{"conflict_id": "ab12", "detail": "two decisions differ", "left": [], "right": []}]
+    text = explain(errors.Clash("merge_conflicts", "no", missing=missing, conflicts=conflicts).to_problem())
+    assert text.splitlines()[1:] == ["  missing: 1 more approval", "  conflicts: ab12: two decisions differ"]
 
 
 def test_with_json_a_refusal_is_one_problem_document_on_stdout(

@@ -82,7 +82,7 @@ def explain(document: Mapping[str, Any]) -> str:
     lines = [f"error: {printable(str(document['message']))} ({document['code']})"]
     lines += [f"  {_fault_line(fault)}" for fault in document.get("faults", ())]
     facts = {key: value for key, value in document.items() if key not in _PROBLEM_MEMBERS}
-    lines += [f"  {key}: {_fact_text(value)}" for key, value in facts.items()]
+    lines += [f"  {key}: {text}" for key, value in facts.items() for text in _fact_texts(value)]
     return "\n".join(lines) + "\n"
 
 
@@ -95,9 +95,19 @@ def _fault_line(fault: Mapping[str, Any]) -> str:
     return printable(f"{place}{fault['field']}: {fault['rule']}{found}")
 
 
-def _fact_text(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return printable(text)
+def _fact_texts(value: object) -> list[str]:
+    """Gives the lines of a fact: one for each conflict and each thing that is missing, else the value."""
+    if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
+        return [printable(_item_text(item)) for item in value]
+    return [printable(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))]
+
+
+def _item_text(item: Mapping[str, Any]) -> str:
+    if "what" in item:
+        return str(item["what"])
+    if "conflict_id" in item and "detail" in item:
+        return f"{item['conflict_id']}: {item['detail']}"
+    return json.dumps(item, ensure_ascii=False)
 
 
 def _os_message(error: OSError) -> str:

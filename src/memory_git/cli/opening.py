@@ -122,7 +122,7 @@ def gate_of(settings: Settings, *, reconciling: bool = False, remote: bool = Fal
 
 
 def acting(gate: AnyGate, principal: str | None) -> Caller:
-    """Gives who a command acts as: a named principal, else the first person there is, else nobody but the operator.
+    """Gives who a command acts as: a named principal, else the first person added, else nobody but the operator.
 
     At CHARON_URL it is the token that says who.
     """
@@ -133,8 +133,18 @@ def acting(gate: AnyGate, principal: str | None) -> Caller:
     operator = gate.as_operator()
     if isinstance(gate, RemoteGate):
         return operator
-    people = [item for item in gate.principals(operator) if item["kind"] == "human" and not item["disabled"]]
-    return gate.as_principal(people[0]["principal_id"]) if people else operator
+    person = first_person(gate)
+    return gate.as_principal(person) if person else operator
+
+
+def first_person(gate: AnyGate) -> str | None:
+    """Gives who was the first person added, of those not disabled, or None where there is nobody."""
+    people = [
+        (item["created_at"], item["principal_id"])
+        for item in gate.principals(gate.as_operator())
+        if item["kind"] == "human" and not item["disabled"]
+    ]
+    return str(min(people)[1]) if people else None
 
 
 def open_store(settings: Settings, *, begins: bool = False) -> LetheStore:

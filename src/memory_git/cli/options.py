@@ -25,7 +25,7 @@ def as_option() -> Option:
         "--as",
         "principal",
         metavar="PRINCIPAL",
-        help="The principal to act as. Default: the first person there is.",
+        help="The principal to act as. Default: the first person added.",
     )
 
 

@@ -290,7 +290,7 @@ class RemoteGate:
         granted = [item["project"] for item in me["grants"] if item["project"] != "*"]
         if me["default_project"] is None and len(granted) != 1:
             raise Invalid(
-                "project_needed", "name a project: the token has no default, and not one grant alone"
+                "project_needed", "name a project: none is the default, and not exactly one is granted"
             )
         return str(me["default_project"] or granted[0])
 

@@ -31,7 +31,9 @@ def require_project(connection: Connection, project_id: str) -> ProjectRow:
     check_project_id(project_id)
     found = lethe_history.get_project(connection, project_id)
     if found is None or found.root_changeset_id is None:
-        raise NotFound("project_not_found", "no such project: `memory_repo_init` makes one")
+        raise NotFound(
+            "project_not_found", "no such project: `charon project init` or `memory_repo_init` makes one"
+        )
     return found
 
 

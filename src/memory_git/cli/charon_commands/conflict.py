@@ -69,7 +69,7 @@ def resolve(
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Record how a conflict is settled, as somebody who wrote neither side.
+    """Settle a conflict, as somebody who wrote neither side.
 
     Example: charon conflict resolve 4f2a… --outcome both --note "Two environments" --as ann
     """

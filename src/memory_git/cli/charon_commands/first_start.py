@@ -44,13 +44,11 @@ def first_start(gate: Gate, project: str | None) -> str | None:
     return str(gate.mint_obol(operator, AGENT, TOKEN_LIFETIME_S, project=project)["token"])
 
 
-def sign_in_url(gate: Gate, address: str) -> str | None:
-    """Gives a fresh one-time link for the first person, or None where there is nobody."""
-    operator = gate.as_operator()
-    people = [item for item in gate.principals(operator) if item["kind"] == "human" and not item["disabled"]]
-    if not people:
+def sign_in_url(gate: Gate, address: str, person: str | None) -> str | None:
+    """Gives a fresh one-time link for a person, or None where there is nobody."""
+    if person is None:
         return None
-    code = gate.mint_sign_in(operator, people[0]["principal_id"])["code"]
+    code = gate.mint_sign_in(gate.as_operator(), person)["code"]
     return f"{address}/sign-in?code={code}"
 
 

@@ -35,7 +35,7 @@ def add(
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Grant a principal scopes on a project, in place of an earlier grant.
+    """Grant a principal scopes on a project. It replaces an earlier grant.
 
     Example: charon grant add builder --project default
     """
@@ -70,7 +70,7 @@ def list_all(
 def revoke(
     context: click.Context, principal: str, project: str, data_dir: Path | None, as_json: bool
 ) -> None:
-    """Take a grant away; the principal's next call is decided without it.
+    """Take a grant away; the next call is decided without it.
 
     Example: charon grant revoke builder --project default
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ def command(
 ) -> None:
     """Commit the memories of PATH: the MCP memory server's JSON lines, or a folder of Markdown.
 
-    Only what the branch does not hold yet is committed; a second time changes nothing. `charon proposal create` then
-    proposes the branch for accepted memory.
+    Only what the branch does not hold yet is committed; a second time changes nothing. `charon proposal create --ref`
+    then proposes the branch for accepted memory, and somebody else than the principal reviews it.
 
     Example: charon import memory.jsonl --project default --as builder
     """
@@ -49,15 +50,26 @@ def command(
     if as_json:
         write_document(report)
     else:
-        _show(report)
+        _show(report, _how_to_propose(report, principal, data_dir))
 
 
-def _show(report: dict[str, Any]) -> None:
+def _show(report: dict[str, Any], following: str) -> None:
     counted = {name: len(report[name]) for name in ("changesets", "skipped", "warnings")}
-    write_fields({**report, **counted})
+    then = {"next": following} if report["changesets"] else {}
+    write_fields({**report, **counted, **then})
     if report["skipped"]:
         rows = [(item["what"], item["where"], item["why"]) for item in report["skipped"]]
         write_table(("skipped", "where", "why"), rows)
     if report["warnings"]:
         rows = [(item["where"], item["field"], item["text"]) for item in report["warnings"]]
         write_table(("warning at", "field", "what"), rows)
+
+
+def _how_to_propose(report: dict[str, Any], principal: str | None, data_dir: Path | None) -> str:
+    """Gives the command that proposes what was committed, as it can be pasted."""
+    words = ["charon", "proposal", "create", "--project", report["project"], "--ref", report["ref"]]
+    if principal is not None:
+        words += ["--as", principal]
+    if data_dir is not None:
+        words += ["--data-dir", str(data_dir.absolute())]
+    return shlex.join([*words, "--message", "Imported notes"])

@@ -43,7 +43,9 @@ def tail(
 @gate_options
 @click.pass_context
 def verify(context: click.Context, project: str | None, data_dir: Path | None, as_json: bool) -> Exit:
-    """Recompute the chains under the ledger key, and compare them with the anchor. Ends with 1 for a fault.
+    """Recompute the chains, and compare them with the anchor.
+
+    It takes the ledger key. Ends with 1 for a fault.
 
     Example: charon ledger verify
     """
@@ -64,7 +66,7 @@ def verify(context: click.Context, project: str | None, data_dir: Path | None, a
 @gate_options
 @click.pass_context
 def export(context: click.Context, project: str | None, data_dir: Path | None, as_json: bool) -> None:
-    """Print all rows with their links as JSON lines; with --json, as one document.
+    """Print all rows with their links as JSON lines. With --json, as one document.
 
     Example: charon ledger export > ledger.jsonl
     """

@@ -72,7 +72,7 @@ def list_all(context: click.Context, principal: str | None, data_dir: Path | Non
 @gate_options
 @click.pass_context
 def revoke(context: click.Context, obol_id: str, data_dir: Path | None, as_json: bool) -> None:
-    """Revoke a token, by the id that `charon obol list` shows; its next call is refused.
+    """Revoke a token; its next call is refused. `charon obol list` shows its id.
 
     Example: charon obol revoke 0f3a9c4471d2be58
     """

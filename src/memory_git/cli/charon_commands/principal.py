@@ -48,7 +48,8 @@ def add(
     with local_gate(context, data_dir, begins=True) as gate:
         operator = gate.as_operator()
         added = gate.add_principal(operator, name, kind, display_name, profile, list(actors) or None, scopes)
-    show_object(added, as_json=as_json)
+    then = {} if as_json else {"next": f"charon grant add {name} --project PROJECT"}
+    show_object({**added, **then}, as_json=as_json)
 
 
 @command.command("list")
@@ -71,7 +72,7 @@ def list_all(context: click.Context, data_dir: Path | None, as_json: bool) -> No
 @gate_options
 @click.pass_context
 def disable(context: click.Context, name: str, undo: bool, data_dir: Path | None, as_json: bool) -> None:
-    """Shut the principal NAME out, with its tokens and sessions, at once.
+    """Shut NAME out, with its tokens and sessions, at once.
 
     Example: charon principal disable builder
     """

@@ -24,7 +24,9 @@ command = click.Group("project", help="Start and list projects; set what each as
 def init(
     context: click.Context, project: str, principal: str | None, data_dir: Path | None, as_json: bool
 ) -> None:
-    """Start PROJECT: its root over the events so far, and the protected refs/shared/main. Repeatable.
+    """Start PROJECT, with the protected ref refs/shared/main.
+
+    Its root stands over the events so far. The same again changes nothing.
 
     Example: charon project init default
     """

@@ -127,7 +127,7 @@ def list_all(
 def show(
     context: click.Context, proposal_id: str, principal: str | None, data_dir: Path | None, as_json: bool
 ) -> None:
-    """Show a proposal: what it changes, its conflicts and reviews, what it lacks to be merged.
+    """Show a proposal: its changes, conflicts, reviews, what it lacks.
 
     Example: charon proposal show 0198c5f0-7d3e-7a41-9c55-0d1f5a2b3c4d
     """
@@ -171,6 +171,8 @@ def review(
     as_json: bool,
 ) -> None:
     """Judge a proposal. Nobody judges what they wrote.
+
+    Where one person works alone: charon project policy PROJECT --set lone_person_may_merge=true
 
     Example: charon proposal review 0198c5f0-… --verdict approve --comment "Read and agreed."
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -39,6 +40,6 @@ def command(context: click.Context, source: Path, data_dir: Path | None, as_json
             "restored to": str(to),
             "backup of": manifest["created_at"],
             "with keys": manifest["keys"],
-            "next": "charon reconcile",
+            "next": shlex.join(["charon", "reconcile", "--data-dir", str(to.absolute())]),
         }
     )

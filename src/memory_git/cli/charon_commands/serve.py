@@ -63,7 +63,7 @@ def command(
     Example: charon serve --http 127.0.0.1:18484
     """
     from memory_git.cli.listening import log_to_stderr, names_of, tls_of
-    from memory_git.cli.opening import gate_settings, open_gate
+    from memory_git.cli.opening import first_person, gate_settings, open_gate
     from memory_git.http.charon_app import create_charon_app
     from memory_git.http.serving import Serving, Where
     from memory_git.web.app import create_pages
@@ -87,6 +87,7 @@ def command(
         )
         serving = Serving(app, where, tls=tls, behind_proxy=names.public_url is not None, on_stop=on_stop)
         token = None if is_readonly else first_start(gate, project)
+        person = None if is_readonly else first_person(gate)
 
         def ready(bound: Where) -> None:
             address = names.public_url or bound.url
@@ -94,7 +95,8 @@ def command(
             way_in = {
                 "address": address,
                 "listens": bound.url,
-                "sign_in_url": None if is_readonly else sign_in_url(gate, address),
+                "person": person,
+                "sign_in_url": sign_in_url(gate, address, person),
                 "mcp": mcp,
             }
             _tell(settings, way_in, token, as_json=as_json)
@@ -136,7 +138,8 @@ def _lines(settings: Settings, way_in: Mapping[str, Any], token: str | None) -> 
         "",
     ]
     if way_in["sign_in_url"]:
-        lines += ["For the browser, once, within ten minutes:", f"  {way_in['sign_in_url']}", ""]
+        title = f"For the browser, as '{way_in['person']}', once, within ten minutes:"
+        lines += [title, f"  {way_in['sign_in_url']}", ""]
     if token is None:
         lines += ["Tokens are shown once. For another one:", f"  {how_to_mint(settings)}", ""]
         return [*lines, "Stop with Ctrl-C."]
