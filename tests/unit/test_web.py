@@ -197,7 +197,9 @@ def test_a_proposal_shows_before_and_after_and_is_approved_and_merged_on_the_pag
         r'<td class="before text">the old text</td>\s*<td class="after text">the new text</td>', page
     )
     early = {"form_token": token_of(page), "idempotency_key": field_of(page, "idempotency_key")}
-    assert browser.post(f"/proposals/{proposal_id}/merge", data=early).status_code in (403, 409)
+    refused = browser.post(f"/proposals/{proposal_id}/merge", data=early)
+    assert refused.status_code in (403, 409)
+    assert f'<a href="/proposals/{proposal_id}">Back to the proposal</a>' in refused.text
     review = {
         "form_token": token_of(page),
         "verdict": "approve",

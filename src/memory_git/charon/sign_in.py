@@ -76,7 +76,10 @@ def use_sign_in(house: House, code: str) -> str:
     call = Call("", principal_id or "", None, "web", "sign_in", None, house.ledger.request_digest({}))
     if principal_id is None:
         house.ledger.deny(call, "the sign-in link is unknown, used or expired")
-        raise Unauthenticated("unauthenticated", "the sign-in link is used up or expired: restart `charon serve` for a new one, or sign in with a token")
+        raise Unauthenticated(
+            "unauthenticated",
+            "the sign-in link is used up or expired: restart `charon serve` for a new one, or sign in with a token",
+        )
     house.ledger.read(call, "signed in", {})
     return cookie
 

@@ -112,9 +112,9 @@ def _title(item: Mapping[str, Any], before: Mapping[str, Any], after: Mapping[st
         if named:
             return str(named)
     ends = [item.get("target_event_id"), item.get("resulting_event_id")]
-    return " -> ".join(str(end) for end in ends if end) or str(
-        item.get("note") or item.get("conflict_type") or ""
-    )
+    said = str(item.get("note") or item.get("conflict_type") or "").replace("_", " ")
+    about = ", ".join(str(named) for named in item.get("memory_ids") or ())
+    return " -> ".join(str(end) for end in ends if end) or (f"{said}: {about}" if about else said)
 
 
 def _rank(name: str) -> tuple[int, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader
 from starlette.requests import Request
@@ -46,5 +47,23 @@ def page(request: Request, template: str, status_code: int = 200, **facts: Any) 
 
 def refusal_page(request: Request, error: Refused, status_code: int | None = None) -> HTMLResponse:
     """Gives the page for a refusal, with what the problem document would say."""
-    facts = {"code": error.code, "message": error.message, "facts": error.facts}
+    facts = {
+        "heading": "This was not done" if request.method == "POST" else "This is not shown",
+        "code": error.code,
+        "message": error.message,
+        "facts": error.facts,
+        "back": _way_back(request),
+    }
     return page(request, "refusal.html", status_code or error.status, **facts)
+
+
+def _way_back(request: Request) -> dict[str, str]:
+    """Gives the link to the page that a refused form stands on, else to the projects."""
+    named = {name: quote(str(value), safe="") for name, value in request.path_params.items()}
+    if request.method == "POST" and "proposal_id" in named:
+        return {"address": f"/proposals/{named['proposal_id']}", "title": "Back to the proposal"}
+    if request.method == "POST" and "conflict_id" in named:
+        return {"address": f"/projects/{named['project']}/conflicts", "title": "Back to the conflicts"}
+    if request.url.path == "/sign-in":
+        return {"address": "/sign-in", "title": "Sign in with a token"}
+    return {"address": "/projects", "title": "Projects"}
