@@ -484,6 +484,23 @@ def test_a_head_that_was_given_is_never_refreshed(world: GateWorld) -> None:
     assert (unsaid.value.code, unsaid.value.facts["current_head"]) == ("expected_head_needed", now)
 
 
+def test_a_refused_first_commit_leaves_no_branch_behind(world: GateWorld) -> None:
+    for ops in ([], [{"op_type": "correct_memory", "target_event_id": "absent", "payload": {"title": "T"}}]):
+        with pytest.raises(Invalid):
+            world.commit("one", ops, read_head=False)
+    assert [ref["ref_name"] for ref in world.gate.list_refs(world.caller("one"), PROJECT)] == [MAIN]
+    op = {"op_type": "add_memory", "payload": {"memory_id": "m/1", "content": "text"}}
+    made = world.commit("one", [op], read_head=False, idempotency_key="k")
+    assert made["changeset"]["parent_ids"] == [world.head()]
+    assert world.commit("one", [op], read_head=False, idempotency_key="k")["replayed"]
+
+
+def test_work_is_proposed_only_from_a_branch_that_is_there(world: GateWorld) -> None:
+    with pytest.raises(NotFound) as refused:
+        world.propose("one")
+    assert (refused.value.code, "refs/agents/one/main" in refused.value.message) == ("ref_not_found", True)
+
+
 def test_a_ref_is_rebased_into_a_new_one_beside_it(world: GateWorld) -> None:
     world.add("one", "m/1", "first")
     world.add("two", "m/2", "second")

@@ -3,7 +3,7 @@
 1. The author is the caller. Claims of authority are refused, all at once with the faults of form.
 2. A ref is written by whom the policy lets write it; a topic or repo ref belongs to who makes it.
 3. A head that the caller gave is never refreshed. Without one it is read only when the caller says so, or for a ref that
-   isn't there yet, which then starts at accepted memory.
+   isn't there yet, which then starts at accepted memory; the commit makes it, and a refused one doesn't.
 4. A head that the gate chose is kept with the idempotency key, so that a repeated request is the same request.
 """
 
@@ -22,7 +22,7 @@ from memory_git.charon.hidden import hidden_faults
 from memory_git.charon.house import House, Passage
 from memory_git.charon.refs import find_ref, head_of, require_changeset, shared_head, working_ref
 from memory_git.domain.changeset import invalid_changeset
-from memory_git.domain.errors import Clash, Invalid, NotAllowed
+from memory_git.domain.errors import Invalid, NotAllowed
 from memory_git.domain.ids import SHARED_MAIN, parse_ref
 from memory_git.domain.policy import Denied, may_write_ref
 from memory_git.domain.validate import check_ops
@@ -118,6 +118,7 @@ def commit(
                 "ops": ops,
                 "expected_head": expected,
                 "advance_ref": True,
+                "create_ref_if_missing": True,
             }
         )
         passage.ids.update(changeset_id=changeset["changeset_id"], replayed=replayed)
@@ -199,12 +200,11 @@ def _own_ops(passage: Passage, work: Work) -> list[Any]:
 def _expected_head(
     house: House, passage: Passage, ref_name: str, stated: str | None, *, read_head: bool, key: str | None
 ) -> str:
-    """Gives the head that the commit builds on (rules 3 and 4), making the ref where it is absent."""
+    """Gives the head that the commit builds on (rules 3 and 4)."""
     found = find_ref(house, passage.project_id, ref_name)
     if found is None:
         base = stated or _kept_head(house, passage, ref_name, key, shared_head(house, passage.project_id))
         require_changeset(house, passage, base)
-        _make_absent(house, passage, ref_name, base)
         return base
     if stated is not None:
         return stated
@@ -216,15 +216,6 @@ def _expected_head(
             current_head=found["head_changeset_id"],
         )
     return kept or _kept_head(house, passage, ref_name, key, found["head_changeset_id"])
-
-
-def _make_absent(house: House, passage: Passage, ref_name: str, base: str) -> None:
-    try:
-        house.lethe.create_branch(passage.project_id, ref_name, base, passage.principal_id)
-    except Clash as clash:
-        # Another call of the same owner made it meanwhile: the commit's own compare-and-swap decides.
-        if clash.code != "ref_exists":
-            raise
 
 
 def _kept(house: House, passage: Passage, ref_name: str, key: str | None) -> str | None:

@@ -36,7 +36,7 @@ from memory_git.charon.settling import settling_ops
 from memory_git.domain.canonical import digest
 from memory_git.domain.envelope import LIFETIME, MergeRequest, Strategy, issue, sign
 from memory_git.domain.errors import Clash, Invalid, Refused, Unavailable
-from memory_git.domain.policy import Denied, may_judge
+from memory_git.domain.policy import SOMEBODY_ELSE, Denied, may_judge
 from memory_git.domain.proposals import (
     OPEN_STATUSES,
     Missing,
@@ -186,7 +186,7 @@ def _require_merger(house: House, passage: Passage, row: ProposalRow, judgement:
         judge_kind=passage.identity.principal.kind,
     )
     if isinstance(verdict, Denied):
-        house.forbid("self merge")
+        house.forbid(f"self merge: {SOMEBODY_ELSE}")
 
 
 def _unready(
@@ -200,7 +200,7 @@ def _unready(
     }
     open_conflicts = blocking_conflicts(judgement.conflicts, judgement.policy)
     if not open_conflicts:
-        return Clash("not_approved", "; ".join(item.what for item in lacking), **facts)
+        return Clash("not_approved", "it lacks: " + "; ".join(item.what for item in lacking), **facts)
     plan = house.lethe.plan_merge(row.project_id, judgement.target_head, work_of(row), passage.audience)
     seen = {item["conflict_id"] for item in plan["conflicts"]}
     facts["conflicts"] = [dict(item) for item in open_conflicts if item["conflict_id"] in seen]

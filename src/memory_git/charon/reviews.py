@@ -21,7 +21,7 @@ from memory_git.charon.merges import settle_attempts
 from memory_git.charon.proposals import announce, change_open, detail, project_of, require, require_open
 from memory_git.charon.seeing import seen_conflicts
 from memory_git.domain.errors import Clash, Fault, Invalid, NotFound
-from memory_git.domain.policy import Denied, may_judge
+from memory_git.domain.policy import SOMEBODY_ELSE, Denied, may_judge
 from memory_git.domain.project_policy import SEVERITIES
 from memory_git.domain.proposals import OPEN_STATUSES, VERDICTS, open_status
 from memory_git.lethe.protocol import Json
@@ -93,9 +93,9 @@ def require_judge(
     policy, kind = judgement.policy, passage.identity.principal.kind
     asked = {"lone_person_may_merge": policy.lone_person_may_merge, "judge_kind": kind}
     if isinstance(may_judge(passage.principal_id, judgement.authors, **asked), Denied):  # type: ignore[arg-type]
-        house.forbid("self review")
+        house.forbid(f"self review: {SOMEBODY_ELSE}")
     if isinstance(may_judge(passage.principal_id, [row.originator], **asked), Denied):  # type: ignore[arg-type]
-        house.forbid("self approval" if approves else "self review")
+        house.forbid(f"{'self approval' if approves else 'self review'}: {SOMEBODY_ELSE}")
 
 
 def conflicts(

@@ -172,6 +172,11 @@ def may_read_ref(standing: Standing, project_id: str, ref_name: str) -> Verdict:
     return Denied("the ref is another's")
 
 
+SOMEBODY_ELSE = (
+    "somebody else must, unless the project's policy lets a person merge alone (lone_person_may_merge)"
+)
+
+
 def may_judge(
     judge: str, authors: Collection[str], *, lone_person_may_merge: bool, judge_kind: str
 ) -> Verdict:

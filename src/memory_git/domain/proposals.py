@@ -200,7 +200,9 @@ def approvals_missing(
         voided = (
             "; an earlier approval does not count: what it judged has changed" if had > len(approvals) else ""
         )
-        what = f"{policy.approvals_needed - len(approvals)} more approval(s) of what it now changes{voided}"
+        lacking = policy.approvals_needed - len(approvals)
+        noun = "approval" if lacking == 1 else "approvals"
+        what = f"{lacking} more {noun} of what it now changes{voided}"
         missing.append(Missing("approval_missing", what))
     if policy.human_must_approve and not any(review.reviewer_kind == "human" for review in approvals):
         missing.append(Missing("human_approval_missing", "the policy wants a person's approval"))

@@ -107,7 +107,9 @@ def _advice(error: Exception, code: str) -> str:
         return _ADVICE[code]
     match error:
         case NotFound():
-            return "Check the id, the ref and the project; memory_status and memory_ref_list show what you may see."
+            return (
+                "Check the id, the ref and the project; memory_status and memory_whoami show where you stand."
+            )
         case NotAllowed() | Unauthenticated():
             return "Don't retry as is; ask the operator."
         case TooMany():

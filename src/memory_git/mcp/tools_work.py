@@ -163,8 +163,8 @@ TOOLS = (
             {
                 "project": PROJECT,
                 "ref": REF,
-                "expected_head": text("head you built on"),
-                "read_head": flag("build on the present head instead"),
+                "expected_head": text("head you built on; a new branch needs none"),
+                "read_head": flag("or this: build on the present head"),
                 "parent_ids": texts("default: [expected_head]"),
                 "message": text(),
                 "idempotency_key": KEY,
