@@ -308,3 +308,31 @@ def test_an_administrator_of_one_project_administers_no_other(world: GateWorld, 
     assert world.gate.ledger_tail(mal, "evil")
     assert refused(lambda: ADMINISTRATION[act](world, mal)).code == "denied"
     assert refused(lambda: world.gate.memories(mal, PROJECT)).code == "not_found"
+
+
+def test_the_words_about_a_private_op_are_as_closed_as_the_op(world: GateWorld) -> None:
+    world.gate.grant(world.operator, "two", PROJECT, refs=["refs/agents/one/*"])
+    private = {"memory_id": "m/p", "content": "the secret", "visibility": "private"}
+    said = [
+        {"op_type": "add_memory", "payload": item} for item in ({"memory_id": "m/1", "content": "x"}, private)
+    ]
+    quoted = [{"kind": "quote", "source": "s", "note": "the secret"}]
+    made = world.gate.commit(
+        world.caller("one"),
+        PROJECT,
+        message="the secret",
+        ops=said,
+        read_head=True,
+        evidence=quoted,
+        verification=quoted,
+    )["changeset"]
+    two, ref = world.caller("two"), "refs/agents/one/main"
+    seen = [
+        world.gate.show(two, PROJECT, made["changeset_id"]),
+        world.gate.log(two, PROJECT, ref)["changesets"][0],
+        world.gate.memory_history(two, PROJECT, "m/1", ref)["versions"][0],
+    ]
+    assert [item["message"] for item in seen] == [None, None, None]
+    assert "the secret" not in str(seen)
+    own = world.gate.show(world.caller("one"), PROJECT, made["changeset_id"])
+    assert (own["message"], own["evidence"][0]["note"]) == ("the secret", "the secret")

@@ -15,8 +15,13 @@ from memory_git.storage.lethe_history import ChangesetRow, OpRow
 
 
 def shown_changeset(view: View, row: ChangesetRow, audience: Audience | None = None) -> dict[str, Any]:
-    """Gives a changeset in the wire form; ops that the audience may not see are `withheld`, their digests shown."""
+    """Gives a changeset in the wire form; ops that the audience may not see are `withheld`, their digests shown.
+
+    Message, evidence and verification speak of all its ops: who may not see each op may not see them.
+    """
     authored = check_changeset(row)
+    ops = stored_ops(view, row, audience)
+    told = not any(op.get("withheld") for op in ops)
     return {
         "changeset_id": row.changeset_id,
         "schema_version": SCHEMA_VERSION,
@@ -25,13 +30,13 @@ def shown_changeset(view: View, row: ChangesetRow, audience: Audience | None = N
         "parent_ids": list(row.parents),
         "author_principal": row.author_principal,
         **{name: authored[name] for name in OPTIONAL_NAMES},
-        "message": row.message,
-        "message_salt": row.message_salt,
+        "message": row.message if told else None,
+        "message_salt": row.message_salt if told else None,
         "created_at": row.created_at,
         "idempotency_key": row.idempotency_key,
-        "ops": stored_ops(view, row, audience),
-        "evidence": decode(row.evidence) if row.evidence else [],
-        "verification": decode(row.verification) if row.verification else [],
+        "ops": ops,
+        "evidence": decode(row.evidence) if row.evidence and told else [],
+        "verification": decode(row.verification) if row.verification and told else [],
         "state_root": row.state_root,
         "authored_digest": row.authored_digest,
         "integrity_digest": row.integrity_digest,

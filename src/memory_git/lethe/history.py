@@ -14,6 +14,7 @@ from memory_git.domain.proof import prove
 from memory_git.domain.record import STATUSES
 from memory_git.domain.trie import Entry
 from memory_git.lethe.changesets import shown_changeset
+from memory_git.lethe.differences import op_is_shown
 from memory_git.lethe.refs import require_ref
 from memory_git.lethe.session import REDACTED, StoredState, View, admits, changeset_names, shown_entry
 from memory_git.storage import lethe_history
@@ -188,6 +189,7 @@ def _shown_version(view: View, version: VersionRow, audience: Audience | None) -
     record = view.record(entry)
     if not admits(record, audience):
         return None
+    ops = lethe_history.ops_of(view.connection, view.project_id, row.id)
     return {
         "memory_id": record.memory_id,
         "record": record.to_json(),
@@ -196,5 +198,5 @@ def _shown_version(view: View, version: VersionRow, audience: Audience | None) -
         "changeset_id": row.changeset_id,
         "author_principal": row.author_principal,
         "created_at": row.created_at,
-        "message": row.message,
+        "message": row.message if all(op_is_shown(op, audience) for op in ops) else None,
     }

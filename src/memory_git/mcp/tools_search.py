@@ -51,7 +51,12 @@ def fetch(gate: Gate, caller: Caller, arguments: Json) -> Answer:
     if kind == "changeset":
         changeset = gate.show(caller, None, name)
         return _document(
-            arguments["id"], changeset["message"], changeset, changeset["project_id"], "changesets", name
+            arguments["id"],
+            changeset["message"] or "",
+            changeset,
+            changeset["project_id"],
+            "changesets",
+            name,
         )
     return _memory(gate, caller, arguments["id"])
 

@@ -57,7 +57,7 @@ class Changeset(TypedDict):
     ref_name: str
     parent_ids: list[str]
     author_principal: str
-    message: str
+    message: str | None
     created_at: str
     idempotency_key: str
     ops: list[Op]
