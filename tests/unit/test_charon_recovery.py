@@ -15,6 +15,7 @@ from gate_world import MAIN, PROJECT, GateWorld
 from memory_git.charon.backup import restore
 from memory_git.charon.gate import Gate, GateSettings
 from memory_git.domain.errors import Clash, Invalid, Unavailable
+from memory_git.lethe.store import LetheStore
 
 
 def backed_up(world: GateWorld, out: Path) -> dict[str, Any]:
@@ -186,6 +187,28 @@ def test_a_store_older_than_the_gate_is_found_and_stays_read_only(world: GateWor
     assert not report["recovery_lifted"]
     gate.close()
     assert (tmp_path / "mixed" / "recovery-readonly").exists()
+
+
+def without_store(world: GateWorld) -> None:
+    world.gate.close()
+    for path in world.folder.glob("lethe.db*"):
+        path.unlink()
+
+
+def test_a_gate_whose_store_is_gone_is_not_opened_on_an_empty_one(world: GateWorld) -> None:
+    without_store(world)
+    with pytest.raises(Unavailable) as refused:
+        Gate.open(GateSettings(data_dir=world.folder))
+    assert (refused.value.code, PROJECT in refused.value.message) == ("database_absent", True)
+    assert not (world.folder / "lethe.db").exists()
+
+
+def test_an_empty_store_under_a_gate_that_knows_a_project_is_found(world: GateWorld) -> None:
+    without_store(world)
+    LetheStore.open(world.folder / "lethe.db", merge_keys=None).close()
+    world.gate = world._open()
+    faults = world.gate.reconcile(world.operator, repair=True)["faults"]
+    assert {"kind": "project_lost", "project_id": PROJECT} in faults
 
 
 def test_a_gate_older_than_the_store_is_found(world: GateWorld, tmp_path: Path) -> None:

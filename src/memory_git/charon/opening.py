@@ -18,6 +18,7 @@ from memory_git.domain.errors import Unavailable
 from memory_git.lethe.client import LetheClient
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.store import LetheStore
+from memory_git.storage import charon_ledger
 from memory_git.storage.charon_schema import CHARON_SCHEMA
 from memory_git.storage.sqlite import Database, SqliteSettings
 
@@ -51,6 +52,11 @@ class GateSettings:
         return self.data_dir / RECOVERY_MARKER
 
     @property
+    def store_path(self) -> Path:
+        """The file of an embedded store."""
+        return self.lethe_path or self.data_dir / "lethe.db"
+
+    @property
     def is_readonly(self) -> bool:
         """Says whether every write is to be refused."""
         return (self.recovery_readonly or self.marker.exists()) and not self.reconciling
@@ -72,6 +78,7 @@ def open_house(settings: GateSettings, now: Callable[[], datetime] = utc_now) ->
         settings.data_dir / "charon.db", CHARON_SCHEMA, settings.sqlite, read_only=read_only
     )
     try:
+        _require_store(settings, database)
         lethe = _open_lethe(settings, keys)
         side_file = _side_file(settings, keys) if read_only else None
     except BaseException:
@@ -104,11 +111,25 @@ def close_house(house: House) -> None:
                 house.feed.close()
 
 
+def _require_store(settings: GateSettings, database: Database) -> None:
+    """Refuses an embedded store that is gone: opening it would put an empty one under a gate that knows projects."""
+    if settings.lethe_url is not None or settings.store_path.exists():
+        return
+    with database.read() as connection:
+        known = sorted(charon_ledger.heads(connection).keys() - {""})
+    if known:
+        raise Unavailable(
+            "database_absent",
+            f"{settings.store_path.parent} holds no lethe.db, and the gate knows the project {known[0]}: "
+            "restore both from a backup, or name the folder by LETHE_DATA_DIR",
+        )
+
+
 def _open_lethe(settings: GateSettings, keys: Keys) -> LetheStore | LetheClient:
     if settings.lethe_url is not None:
         return LetheClient(settings.lethe_url, settings.lethe_api_key or keys.lethe_api)
     return LetheStore.open(
-        settings.lethe_path or settings.data_dir / "lethe.db",
+        settings.store_path,
         merge_keys=keys.merge,
         recovery_readonly=settings.is_readonly,
         settings=settings.sqlite,

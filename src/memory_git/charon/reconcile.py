@@ -12,7 +12,8 @@ What is compared, in the order of the code; `repair` mends what can be mended:
 7. `proposal_overdue`   an open proposal whose time is over (mended)
 8. `outcome_missing`    an intent in the ledger without an outcome (mended: settled as interrupted)
 9. `proposal_orphan`    work kept for a proposal that was never stored: its conflicts are let go of (mended)
-10. what `ledger verify` finds
+10. `project_lost`      the ledger has a chain of a project that the store has not
+11. what `ledger verify` finds
 """
 
 from __future__ import annotations
@@ -94,6 +95,7 @@ def _faults(house: House) -> Iterator[Json]:
         unfinished = charon_proposals.unfinished(connection)
         overdue = charon_proposals.overdue(connection, house.time())
         intents = charon_ledger.intents_without_outcome(connection)
+        chains = charon_ledger.heads(connection)
     pending = set()
     for attempt in attempts:
         if became(house, attempt) == "pending":
@@ -112,6 +114,8 @@ def _faults(house: House) -> Iterator[Json]:
     for project_id, proposal_id in _orphans(house):
         if house.lethe.list_conflicts(project_id, status="open", proposal_id=proposal_id, limit=1):
             yield _fault("proposal_orphan", project_id, proposal_id=proposal_id)
+    for project_id in sorted(chains.keys() - {"", *house.lethe.list_projects()}):
+        yield _fault("project_lost", project_id)
 
 
 def _project_faults(house: House, project_id: str) -> Iterator[Json]:
