@@ -22,6 +22,7 @@ def a_project_begins(tale: Tale) -> Mapping[str, Any]:
     """Events exist before; the root freezes them; the shared ref is protected; imported memory is reviewed into it."""
     store, operator = tale.store, tale.world.operator
     imported = read_import(tale.input_path)
+    expect(bool(imported.memories), "the input holds a memory")
     early = [
         store.append_event(PROJECT, {"event_type": "note", "content": item.payload["content"]})
         for item in islice(imported.memories, EVENTS_BEFORE)
