@@ -336,3 +336,21 @@ def test_the_words_about_a_private_op_are_as_closed_as_the_op(world: GateWorld) 
     assert "the secret" not in str(seen)
     own = world.gate.show(world.caller("one"), PROJECT, made["changeset_id"])
     assert (own["message"], own["evidence"][0]["note"]) == ("the secret", "the secret")
+
+
+# no contradiction is accepted silently
+
+
+def test_nobody_hides_a_contradiction_behind_a_flood_on_a_branch_of_their_own(world: GateWorld) -> None:
+    def decision(memory_id: str, content: str, **more: Any) -> dict[str, Any]:
+        payload = {"memory_id": memory_id, "content": content, "kind": "decision", **more}
+        return {"op_type": "add_memory", "payload": payload}
+
+    world.commit("one", [decision("d/1", "We use Postgres as the database for billing")])
+    world.accept("one")
+    words = "We use Postgres MySQL as the database for billing"
+    flood = [decision(f"f/{n}", f"{words} part{n}", visibility="private") for n in range(300)]
+    world.commit("two", flood, ref="refs/agents/two/flood")
+    world.commit("two", [decision("d/2", "We use MySQL as the database for billing")])
+    made = world.propose("two")
+    assert "contradictory_decision" in [item["conflict_type"] for item in made["conflicts"]]

@@ -23,7 +23,7 @@ from memory_git.storage.lethe_history import ChangesetRow, ProjectRow
 from memory_git.storage.lethe_states import EdgeRow, VersionRow
 
 MOST_CLAIMANTS = 256
-"""A word claim with more versions than this is too common to look at; keys and texts are never cut."""
+"""A word claim that more memories of one state make is too common to look at; keys and texts are never cut."""
 REDACTED = "redacted"
 Roots = tuple[Root, Root]
 """The memories' trie and the relationships' trie."""
@@ -145,6 +145,7 @@ class StoredState:
         self.view = view
         self.memories, self.edges = roots
         self.nodes = nodes or view
+        self._claimants: dict[str, list[Record]] = {}
 
     def entry(self, memory_id: str) -> Entry | None:
         """Gives the leaf entry of a memory, or None."""
@@ -168,18 +169,20 @@ class StoredState:
         return self.edge_entry(edge) is not None
 
     def claimants(self, claim: str) -> list[Record]:
-        """Gives the active records of this state that make a claim, by memory id (`conflicts.Claims`)."""
-        limit = MOST_CLAIMANTS if claim.startswith("w\0") else -1
-        rows = lethe_states.claimants(self.view.connection, self.view.project_id, claim, limit)
-        if limit > 0 and len(rows) >= limit:
-            return []
+        """Gives the active records of this state that make a claim, by memory id (`conflicts.Claims`); each claim is read once."""
+        if claim not in self._claimants:
+            self._claimants[claim] = self._read_claimants(claim)
+        return self._claimants[claim]
+
+    def _read_claimants(self, claim: str) -> list[Record]:
         found = {}
-        for row in rows:
-            entry = self.entry(self.view.version(row).memory_id)
-            if entry is not None and entry.row == row:
-                record = self.view.record(entry)
-                if claim in self.view.claims(entry):
-                    found[record.memory_id] = record
+        # Only what stands in this state counts: or anybody could hide a contradiction behind a branch of their own.
+        for row, memory_id in lethe_states.claimants(self.view.connection, self.view.project_id, claim):
+            entry = self.entry(memory_id)
+            if entry is not None and entry.row == row and claim in self.view.claims(entry):
+                found[memory_id] = self.view.record(entry)
+                if len(found) > MOST_CLAIMANTS and claim.startswith("w\0"):
+                    return []
         return [found[name] for name in sorted(found)]
 
     def edges_of(self, memory_id: str) -> list[EdgeRow]:

@@ -155,13 +155,14 @@ def put_claims(connection: Connection, project_id: str, claims: Iterable[tuple[s
     connection.execute_many("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", rows)
 
 
-def claimants(connection: Connection, project_id: str, claim: str, limit: int) -> list[int]:
-    """Gives rows of versions that make a claim, newest first."""
-    rows = connection.rows(
-        "SELECT version_row FROM claim WHERE project_id = ? AND claim = ? ORDER BY version_row DESC LIMIT ?",
-        (project_id, claim_key(claim), limit),
+def claimants(connection: Connection, project_id: str, claim: str) -> list[tuple[int, str]]:
+    """Gives rows of versions that make a claim, with their memories, newest first."""
+    return connection.rows(
+        "SELECT version.id, version.memory_id FROM claim "
+        "JOIN version ON version.project_id = claim.project_id AND version.id = claim.version_row "
+        "WHERE claim.project_id = ? AND claim.claim = ? ORDER BY claim.version_row DESC",
+        (project_id, claim_key(claim)),
     )
-    return [row for (row,) in rows]
 
 
 def claims_of_version(connection: Connection, project_id: str) -> list[tuple[bytes, int]]:
