@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -354,3 +356,23 @@ def test_nobody_hides_a_contradiction_behind_a_flood_on_a_branch_of_their_own(wo
     world.commit("two", [decision("d/2", "We use MySQL as the database for billing")])
     made = world.propose("two")
     assert "contradictory_decision" in [item["conflict_type"] for item in made["conflicts"]]
+
+
+# reconcile reports what is broken
+
+
+@pytest.mark.parametrize("table", ["changeset", "op"])
+def test_reconcile_reports_an_accepted_head_that_is_gone_or_broken(world: GateWorld, table: str) -> None:
+    world.add("one", "m/1", "text")
+    head = world.accept("one")["merged_head"]
+    world.gate.close()
+    with closing(sqlite3.connect(world.folder / "lethe.db")) as connection:
+        row = connection.execute("SELECT id FROM changeset WHERE changeset_id = ?", (head,)).fetchone()[0]
+        column = "id" if table == "changeset" else "changeset_row"
+        connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (row,))
+        connection.commit()
+    world.gate = world._open()
+    report = world.gate.reconcile(world.operator)
+    assert not report["ok"]
+    assert ("head_differs", head) in [(item["kind"], item.get("head")) for item in report["faults"]]
+    assert not world.lethe.verify(PROJECT)["ok"]

@@ -5,7 +5,7 @@ What is compared, in the order of the code; `repair` mends what can be mended:
 1. `attempt_open`       a signed merge of which nobody noted what became: the store's advances say (mended); one whose
                         authorization could still be used, for two minutes at most, is under way and no fault
 2. `advance_unknown`    the store moved a protected ref for a proposal that the gate does not know as merged
-3. `head_differs`       an accepted head's integrity digest is not the one in the keyed ledger
+3. `head_differs`       an accepted head's integrity digest is not the one in the keyed ledger, or it is gone or broken
 4. `advance_lost`       the ledger knows an accepted head that the store has not
 5. `ref_differs`        a protected ref does not stand where its last advance put it
 6. `follow_up_open`     a closed proposal whose attestation or conflicts were not written (mended)
@@ -27,7 +27,7 @@ from memory_git.charon.house import House
 from memory_git.charon.ledger import Call
 from memory_git.charon.merges import became, settle
 from memory_git.charon.proposals import as_of, close
-from memory_git.domain.errors import NotFound
+from memory_git.domain.errors import Corrupt, NotFound
 from memory_git.domain.ids import parse_ref
 from memory_git.lethe.protocol import Json
 from memory_git.storage import charon_ledger, charon_proposals
@@ -137,7 +137,7 @@ def _project_faults(house: House, project_id: str) -> Iterator[Json]:
         row = merged[proposal_id]
         if head not in noted or row is None or row.merged_changeset_id != head:
             yield _fault("advance_unknown", project_id, proposal_id=proposal_id, head=head)
-        elif house.lethe.get_changeset(head)["integrity_digest"] != noted[head]["integrity_digest"]:
+        elif _integrity_of(house, head) != noted[head]["integrity_digest"]:
             yield _fault("head_differs", project_id, proposal_id=proposal_id, head=head)
     for head in sorted(noted.keys() - {item["to_head"] for item in advances}):
         yield _fault("advance_lost", project_id, proposal_id=noted[head]["proposal_id"], head=head)
@@ -150,6 +150,14 @@ def _head_of(house: House, project_id: str, ref_name: str) -> str | None:
     try:
         return str(house.lethe.resolve_ref(project_id, ref_name)["head_changeset_id"])
     except NotFound:
+        return None
+
+
+def _integrity_of(house: House, head: str) -> str | None:
+    """Gives a head's integrity digest; None for one that is gone or broken, which is a finding here, not the end."""
+    try:
+        return str(house.lethe.get_changeset(head)["integrity_digest"])
+    except (NotFound, Corrupt):
         return None
 
 
