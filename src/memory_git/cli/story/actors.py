@@ -70,6 +70,10 @@ class Agent:
         """Gives the names of the prompts."""
         return self._client.prompts()
 
+    def prompt(self, name: str, **arguments: str) -> str:
+        """Gives the text of a prompt."""
+        return self._client.prompt(name, arguments)
+
     def read(self, uri: str) -> str:
         """Gives the text of a resource."""
         return self._client.read(uri)

@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 
+from memory_git.cli.charon import COMMANDS
+from memory_git.cli.story.actors import Operator
 from memory_git.cli.story.beginning import CACHE
 from memory_git.cli.story.expect import expect, expect_equal
 from memory_git.cli.story.tale import Tale
@@ -135,11 +137,38 @@ def _outputs(tale: Tale) -> dict[str, Ask]:
     }
     asked |= {f"route {name}": _route(path) for name, path in paths.items()}
     asked |= {f"resource {uri}": _resource(uri) for uri in _resources(changeset, proposal)}
+    prompts = {"review_proposal": {"proposal_id": proposal}, "summarise_changes": {"base": changeset}}
+    asked |= {f"prompt {name}": _prompt(name, arguments) for name, arguments in prompts.items()}
+    asked |= {f"command {' '.join(words[:2])}": _command(*words) for words in _commands(proposal)}
     return asked
 
 
 COVERED_ROUTES_APART = frozenset({"/live", "/openapi.json"})
 """The live feed tells ids of what a caller may see, and is asked by tests/security; the document tells no memory."""
+
+
+COVERED_COMMANDS_APART = frozenset(
+    {"serve", "mcp", "demo", "import", "backup", "restore", "reconcile", "completion"}
+)
+"""They serve, write, or work on the data directory alone: who may not see a memory is not let in there."""
+
+
+def _commands(proposal: str) -> list[tuple[str, ...]]:
+    """Gives the reading commands of `charon`, as agent B types them at a terminal of another machine."""
+    project = ("--project", PROJECT)
+    return [
+        ("principal", "list"),
+        ("obol", "list"),
+        ("grant", "list"),
+        ("project", "list"),
+        ("project", "policy", PROJECT),
+        ("proposal", "list", *project),
+        ("proposal", "show", proposal),
+        ("conflict", "list", *project),
+        ("ledger", "tail", *project),
+        ("ledger", "verify", *project),
+        ("redact", "--list", *project),
+    ]
 
 
 def _resources(changeset: str, proposal: str) -> list[str]:
@@ -169,12 +198,25 @@ def _route(path: str) -> Ask:
     return ask
 
 
+def _prompt(name: str, arguments: Mapping[str, str]) -> Ask:
+    return lambda tale: _NONCE.sub("<nonce>", tale.agent_b.prompt(name, **arguments)).encode()
+
+
+def _command(*words: str) -> Ask:
+    def ask(tale: Tale) -> bytes:
+        world = tale.world
+        remote = {"CHARON_URL": world.url, "CHARON_TOKEN": world.tokens["agent-b"]}
+        return canonical(Operator({**world.environment(), **remote}).try_run("charon", *words))
+
+    return ask
+
+
 def _resource(uri: str) -> Ask:
     return lambda tale: _NONCE.sub("<nonce>", tale.agent_b.read(uri)).encode()
 
 
 def _expect_all_covered(tale: Tale) -> None:
-    """Fails when a reading tool, a GET route or a kind of resource is not among the outputs that are asked."""
+    """Fails when a reading tool, GET route, kind of resource, prompt or command is not among the outputs that are asked."""
     asked, missing = set(_outputs(tale)), list[str]()
     for tool in tale.agent_b.tools():
         if tool.annotations is not None and tool.annotations.read_only_hint:
@@ -184,5 +226,8 @@ def _expect_all_covered(tale: Tale) -> None:
         name = path.removeprefix("/api/v1")
         if "get" in methods and path.startswith("/api/v1") and name not in COVERED_ROUTES_APART:
             missing += [] if f"route {name}" in asked else [f"route {name}"]
+    missing += [f"prompt {name}" for name in tale.agent_b.prompts() if f"prompt {name}" not in asked]
+    named = {output.split()[1] for output in asked if output.startswith("command ")}
+    missing += [f"command {name}" for name in COMMANDS if name not in named | COVERED_COMMANDS_APART]
     expect_equal(missing, [], "outputs that nobody asks")
     expect_equal(len(tale.agent_b.templates()), len(_resources("", "")), "the kinds of resources")
