@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from time import process_time
 from typing import Any
 
+import msgspec
 import pytest
 
 from memory_git.domain.change import Change, OpRef
@@ -36,7 +37,7 @@ def decision(memory_id: str, content: str, **more: Any) -> Record:
 
 
 def but(record: Record, **changes: Any) -> Record:
-    return replace(record, **changes)
+    return msgspec.structs.replace(record, **changes)
 
 
 def an_op(op_type: str, target: str | None = None, result: str | None = None, /, **payload: Any) -> Op:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memory_git.domain.merge import changed_fields, merge_field, merge_records, unsettled_to_json
 from memory_git.domain.record import FIELD_NAMES, Conflicted, Lineage, Record

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import count
 from time import process_time
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from memory_git.domain.change import Change, EdgeChange, OpRef
 from memory_git.domain.diff import SECTIONS, is_empty, semantic_diff, shorten

@@ -16,8 +16,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from memory_git.domain import text
 from memory_git.domain.draft import Draft, OpRefused

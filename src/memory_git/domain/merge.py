@@ -25,8 +25,9 @@ owners has the memory as private. Relationships merge as a set: a key is in or o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from memory_git.domain.canonical import canonical_bytes
 from memory_git.domain.ops import least_trust

@@ -10,8 +10,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from memory_git.domain.change import Change, EdgeChange
 from memory_git.domain.merge import merge_records

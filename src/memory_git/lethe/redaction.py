@@ -15,7 +15,7 @@ from typing import Any
 from memory_git.domain import chain
 from memory_git.domain.canonical import canonical_bytes, decode
 from memory_git.domain.errors import Invalid, NotFound
-from memory_git.domain.record import Record, record_from_json
+from memory_git.domain.record import Record, record_from_bytes
 from memory_git.domain.times import format_time
 from memory_git.lethe.session import Transaction
 from memory_git.storage import lethe_conflicts, lethe_redaction
@@ -70,7 +70,7 @@ def _lineage(transaction: Transaction, memory_id: str) -> list[str]:
             continue
         found.add(name)
         for _, body in bodies:
-            waiting |= _clones(record_from_json(decode(body))) - found
+            waiting |= _clones(record_from_bytes(body)) - found
         waiting |= lethe_redaction.joined_by_ops(transaction.connection, transaction.project_id, name) - found
     return sorted(found)
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import msgspec
+
 from memory_git.domain import trie
 from memory_git.domain.changeset import DIGEST_VERSION
 from memory_git.domain.errors import Corrupt
@@ -100,7 +102,7 @@ class _Recomputed(Transaction):
         They count as retracted, which forbids the least: what was allowed when they were there must be allowed here.
         """
         there = [name for name in sorted(self._redacted) if self._stored.entry(name) is not None]
-        return [replace(redacted_record(name), status="retracted") for name in there]
+        return [msgspec.structs.replace(redacted_record(name), status="retracted") for name in there]
 
     def erased_entries(self, roots: Roots, changeset_row: int, base: Base) -> dict[bytes, Entry | None]:
         """Gives the stored entries of erased memories that this changeset changed, or took from a parent: their digests are opaque."""

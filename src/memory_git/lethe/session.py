@@ -7,11 +7,10 @@ from typing import Any
 
 from memory_git.domain import trie
 from memory_git.domain.ancestry import CommitGraph
-from memory_git.domain.canonical import decode
 from memory_git.domain.conflicts import claims_of
 from memory_git.domain.errors import Corrupt, NotFound
 from memory_git.domain.policy import Audience
-from memory_git.domain.record import Conflicted, Edge, Record, record_bytes_digest, record_from_json
+from memory_git.domain.record import Conflicted, Edge, Record, record_bytes_digest, record_from_bytes
 from memory_git.domain.state_root import edge_key, memory_key
 from memory_git.domain.trie import Entry, Root
 from memory_git.domain.words import words
@@ -107,7 +106,7 @@ class View:
         found = record_bytes_digest(self.salt(version.memory_id), version.body)
         if bytes.fromhex(found) != entry.digest or version.record_digest != entry.digest:
             raise Corrupt("version", entry.row, "the record does not agree with its digest")
-        return record_from_json(decode(version.body))
+        return record_from_bytes(version.body)
 
     def claims(self, entry: Entry) -> frozenset[str]:
         """Gives the claims of the record of a leaf entry."""
