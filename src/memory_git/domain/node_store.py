@@ -43,12 +43,15 @@ class NodeWriter(NodeReader, Protocol):
 
 def load(nodes: NodeReader, tree: Root) -> Node:
     """Gives the top node of a subtree; of EMPTY, a leaf of nothing."""
-    if tree == EMPTY:
-        return _NOTHING
+    return _NOTHING if tree == EMPTY else decode(body_of(nodes, tree))
+
+
+def body_of(nodes: NodeReader, tree: Root) -> bytes:
+    """Gives the body of the top node of a subtree that is not EMPTY."""
     body = nodes.get(tree.row, tree.digest)
     if count_of(body) != tree.count:
         raise Corrupt("node", tree.row, f"holds {count_of(body)} entries where {tree.count} are expected")
-    return decode(body)
+    return body
 
 
 def store(nodes: NodeWriter, node: Node) -> Root:

@@ -9,15 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-from memory_git.domain.node_store import MemoryNodes, NodeReader, NodeWriter, ScratchNodes, load, store
+from memory_git.domain.node_store import (
+    MemoryNodes,
+    NodeReader,
+    NodeWriter,
+    ScratchNodes,
+    body_of,
+    load,
+    store,
+)
 from memory_git.domain.trie_node import (
     EMPTY,
     FAN_OUT,
+    INNER,
     KEY_BYTES,
     LEAF,
     LEAF_MAX,
+    By,
     Entry,
     Inner,
     Leaf,
@@ -25,7 +35,10 @@ from memory_git.domain.trie_node import (
     Root,
     child_at,
     decode,
+    differing_children,
+    differing_entries,
     entry_in,
+    is_same,
     nibble,
     node_digest,
     verified,
@@ -52,7 +65,6 @@ __all__ = [
     "walk",
 ]
 
-By = Literal["digest", "row"]
 Pair = tuple[Entry | None, Entry | None]
 Resolve = Callable[[bytes, Entry | None, Entry | None, Entry | None], Entry | None]
 Change = tuple[bytes, Entry | None]
@@ -192,11 +204,21 @@ def _walk(nodes: NodeReader, tree: Root, after: bytes | None, depth: int) -> Ite
 
 def _is_same(left: Subtree, right: Subtree, by: By) -> bool:
     if isinstance(left, Root) and isinstance(right, Root):
-        return left.row == right.row if by == "row" else left.digest == right.digest
+        return is_same(left, right, by)
     return left == right
 
 
 def _diff(nodes: NodeReader, left: Subtree, right: Subtree, by: By, depth: int) -> Iterator[Pair]:
+    if isinstance(left, Root) and isinstance(right, Root) and left.count and right.count:
+        bodies = body_of(nodes, left), body_of(nodes, right)
+        if bodies[0][0] == bodies[1][0] == INNER:
+            for children in differing_children(*bodies, by):
+                yield from _diff(nodes, *children, by, depth + 1)
+            return
+        entries = differing_entries(*bodies, by) if bodies[0][0] == bodies[1][0] else None
+        if entries is not None:
+            yield from entries
+            return
     one, other = _open(nodes, left), _open(nodes, right)
     if isinstance(one, Leaf) and isinstance(other, Leaf):
         yield from _differing(one.entries, other.entries, by)

@@ -12,10 +12,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import chain
 from struct import Struct
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from memory_git.domain.errors import Corrupt
 
@@ -32,6 +33,10 @@ _PAIR = Struct(">32s32s")
 _PROVENANCE = Struct(">qqqI")
 _COUNT_BITMAP = Struct(">IH")
 _CHILD = Struct(">qI")
+
+
+By = Literal["digest", "row"]
+"""What makes two subtrees or entries the same: what is digested, or everything."""
 
 
 class Entry(NamedTuple):
@@ -152,11 +157,56 @@ def child_at(body: bytes, slot: int) -> Root:
     return Root(row, body[start : start + DIGEST_BYTES], count)
 
 
+def differing_children(one: bytes, other: bytes, by: By) -> Iterator[tuple[Root, Root]]:
+    """Gives the subtrees of two inner bodies that differ, slot by slot; decodes nothing else."""
+    if bitmap_of(one) != bitmap_of(other):
+        slots: Iterable[int] = range(FAN_OUT)
+    else:
+        present = [slot for slot in range(FAN_OUT) if bitmap_of(one) >> slot & 1]
+        first, width = INNER_HEAD, DIGEST_BYTES
+        if by == "row":
+            first, width = INNER_HEAD + DIGEST_BYTES * len(present), _CHILD.size
+        slots = [
+            slot
+            for slot, at in zip(present, range(first, len(one), width), strict=False)
+            if one[at : at + width] != other[at : at + width]
+        ]
+    for slot in slots:
+        left, right = child_at(one, slot), child_at(other, slot)
+        if not is_same(left, right, by):
+            yield left, right
+
+
+def differing_entries(one: bytes, other: bytes, by: By) -> list[tuple[Entry, Entry]] | None:
+    """Gives the entries of two leaf bodies that differ; None when their keys do. Decodes nothing else."""
+    if one[1] != other[1]:
+        return None
+    found = []
+    bar = LEAF_HEAD + PAIR_BYTES * one[1]
+    for place, at in enumerate(range(LEAF_HEAD, bar, PAIR_BYTES)):
+        if one[at : at + PAIR_BYTES] == other[at : at + PAIR_BYTES]:
+            beside = bar + _PROVENANCE.size * place
+            end = beside + _PROVENANCE.size
+            if by == "digest" or one[beside:end] == other[beside:end]:
+                continue
+        elif one[at : at + KEY_BYTES] != other[at : at + KEY_BYTES]:
+            return None
+        found.append((_entry_at(one, place), _entry_at(other, place)))
+    return found
+
+
+def is_same(left: Root, right: Root, by: By) -> bool:
+    """Decides whether two subtrees need not be compared any further."""
+    return left.row == right.row if by == "row" else left.digest == right.digest
+
+
 def entry_in(body: bytes, key: bytes) -> Entry | None:
     """Gives one entry of a leaf body, or None; decodes nothing else."""
     place = place_of(body, key)
-    if place is None:
-        return None
+    return None if place is None else _entry_at(body, place)
+
+
+def _entry_at(body: bytes, place: int) -> Entry:
     bar = LEAF_HEAD + PAIR_BYTES * body[1]
     pair = _PAIR.unpack_from(body, LEAF_HEAD + PAIR_BYTES * place)
     return Entry(*pair, *_PROVENANCE.unpack_from(body, bar + _PROVENANCE.size * place))
