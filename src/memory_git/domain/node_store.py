@@ -57,10 +57,13 @@ def body_of(nodes: NodeReader, tree: Root) -> bytes:
 def store(nodes: NodeWriter, node: Node) -> Root:
     """Writes a node and gives the subtree that it stands for; of no entries, EMPTY, unwritten."""
     if isinstance(node, Leaf):
-        count, body = len(node.entries), encode_leaf(node.entries)
-    else:
-        count, body = sum([child.count for child in node.children]), encode_inner(node.children)
-    return Root(nodes.put(body), node_digest(body), count) if count else EMPTY
+        return store_body(nodes, encode_leaf(node.entries)) if node.entries else EMPTY
+    return store_body(nodes, encode_inner(node.children))
+
+
+def store_body(nodes: NodeWriter, body: bytes) -> Root:
+    """Writes the body of a node that is not empty, and gives the subtree that it stands for."""
+    return Root(nodes.put(body), node_digest(body), count_of(body))
 
 
 class MemoryNodes:

@@ -19,6 +19,7 @@ from memory_git.domain.node_store import (
     body_of,
     load,
     store,
+    store_body,
 )
 from memory_git.domain.trie_node import (
     EMPTY,
@@ -35,6 +36,8 @@ from memory_git.domain.trie_node import (
     Root,
     child_at,
     decode,
+    decode_inner,
+    decode_leaf,
     differing_children,
     differing_entries,
     entry_in,
@@ -42,6 +45,8 @@ from memory_git.domain.trie_node import (
     nibble,
     node_digest,
     verified,
+    with_children,
+    with_entry,
 )
 
 __all__ = [
@@ -131,14 +136,42 @@ def _fan(items: Iterable[_Keyed], depth: int) -> Iterator[tuple[int, list[_Keyed
 
 
 def _put(nodes: NodeWriter, tree: Root, changes: list[Change], depth: int) -> Subtree:
-    node = load(nodes, tree)
-    if isinstance(node, Leaf):
-        entries = _overlaid(node.entries, changes)
-        return tree if entries == node.entries else _grow(nodes, entries, depth)
-    children: list[Subtree] = list(node.children)
+    if tree == EMPTY:
+        return _grow(nodes, _overlaid((), changes), depth)
+    body = body_of(nodes, tree)
+    if body[0] == LEAF:
+        return _put_in_leaf(nodes, tree, body, changes, depth)
+    changed: list[tuple[int, Root, Subtree]] = []
     for slot, group in _fan(changes, depth):
-        children[slot] = _put(nodes, node.children[slot], group, depth + 1)
-    return _join(nodes, tuple(children), [(tree, node.children)])
+        before = child_at(body, slot)
+        after = _put(nodes, before, group, depth + 1)
+        if after != before:
+            changed.append((slot, before, after))
+    if not changed:
+        return tree
+    if all(before.count and _count(after) >= before.count for _, before, after in changed):
+        sealed = [(slot, _seal(nodes, after)) for slot, _, after in changed]
+        return store_body(nodes, with_children(body, sealed))
+    children: list[Subtree] = list(decode_inner(body).children)
+    for slot, _, after in changed:
+        children[slot] = after
+    return _join(nodes, tuple(children), ())
+
+
+def _put_in_leaf(nodes: NodeWriter, tree: Root, body: bytes, changes: list[Change], depth: int) -> Subtree:
+    """Writes one entry more, or another value of one, without decoding the leaf: most changes of a session are that."""
+    entry = changes[0][1]
+    if len(changes) == 1 and entry is not None:
+        spliced = with_entry(body, entry)
+        if spliced is not None:
+            return tree if spliced == body else store_body(nodes, spliced)
+    known = decode_leaf(body).entries
+    entries = _overlaid(known, changes)
+    return tree if entries == known else _grow(nodes, entries, depth)
+
+
+def _count(subtree: Subtree) -> int:
+    return subtree.count if isinstance(subtree, Root) else len(subtree)
 
 
 def _overlaid(entries: Iterable[Entry], changes: Iterable[Change]) -> tuple[Entry, ...]:
@@ -164,7 +197,7 @@ def _join(
     for tree, its_children in known:
         if children == its_children:
             return tree
-    if sum([child.count if isinstance(child, Root) else len(child) for child in children]) <= LEAF_MAX:
+    if sum([_count(child) for child in children]) <= LEAF_MAX:
         return tuple([entry for child in children for entry in _entries(nodes, child)])
     return store(nodes, Inner(tuple([_seal(nodes, child) for child in children])))
 

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import chain
@@ -115,7 +116,7 @@ def bitmap_of(body: bytes) -> int:
 
 def decode(body: bytes) -> Node:
     """Gives a verified body as a value."""
-    return _decode_leaf(body) if body[0] == LEAF else _decode_inner(body)
+    return decode_leaf(body) if body[0] == LEAF else decode_inner(body)
 
 
 def encode_leaf(entries: tuple[Entry, ...]) -> bytes:
@@ -212,6 +213,49 @@ def _entry_at(body: bytes, place: int) -> Entry:
     return Entry(*pair, *_PROVENANCE.unpack_from(body, bar + _PROVENANCE.size * place))
 
 
+def with_entry(body: bytes, entry: Entry) -> bytes | None:
+    """Gives a leaf body with one entry replaced or inserted, None where it has no room; decodes nothing else."""
+    size = body[1]
+    bar = LEAF_HEAD + PAIR_BYTES * size
+    place = place_of(body, entry.key)
+    if place is None and size == LEAF_MAX:
+        return None
+    skipped = 0 if place is None else 1
+    if place is None:
+        place = bisect_left(range(size), entry.key, key=lambda at: _key_at(body, at))
+    pair, provenance = LEAF_HEAD + PAIR_BYTES * place, bar + _PROVENANCE.size * place
+    return b"".join(
+        (
+            bytes((LEAF, size + 1 - skipped)),
+            body[LEAF_HEAD:pair],
+            _PAIR.pack(*entry[:2]),
+            body[pair + PAIR_BYTES * skipped : provenance],
+            _PROVENANCE.pack(*entry[2:]),
+            body[provenance + _PROVENANCE.size * skipped :],
+        )
+    )
+
+
+def with_children(body: bytes, children: Iterable[tuple[int, Root]]) -> bytes:
+    """Gives an inner body with some of its children replaced by others that are not empty; decodes nothing else."""
+    bitmap = bitmap_of(body)
+    count, pointers = count_of(body), INNER_HEAD + DIGEST_BYTES * bitmap.bit_count()
+    spliced = bytearray(body)
+    for slot, child in children:
+        place = (bitmap & (1 << slot) - 1).bit_count()
+        start, at = INNER_HEAD + DIGEST_BYTES * place, pointers + _CHILD.size * place
+        count += child.count - _CHILD.unpack_from(body, at)[1]
+        spliced[start : start + DIGEST_BYTES] = child.digest
+        _CHILD.pack_into(spliced, at, child.row, child.count)
+    spliced[1:5] = count.to_bytes(4)
+    return bytes(spliced)
+
+
+def _key_at(leaf: bytes, place: int) -> bytes:
+    start = LEAF_HEAD + PAIR_BYTES * place
+    return leaf[start : start + KEY_BYTES]
+
+
 def place_of(digested: bytes, key: bytes) -> int | None:
     """Gives the place of a key in a leaf's digested part, or None."""
     end = LEAF_HEAD + PAIR_BYTES * digested[1]
@@ -236,7 +280,8 @@ def _is_whole(body: bytes) -> bool:
     return bool(sum(_INNERS[size].unpack(body)[4 + size :: 2]) == count > LEAF_MAX)
 
 
-def _decode_leaf(body: bytes) -> Leaf:
+def decode_leaf(body: bytes) -> Leaf:
+    """Gives a verified leaf body as a value."""
     flat = _LEAVES[body[1]].unpack(body)
     bar = 2 + 2 * body[1]
     return Leaf(
@@ -254,7 +299,8 @@ def _decode_leaf(body: bytes) -> Leaf:
     )
 
 
-def _decode_inner(body: bytes) -> Inner:
+def decode_inner(body: bytes) -> Inner:
+    """Gives a verified inner body as a value."""
     bitmap = bitmap_of(body)
     size = bitmap.bit_count()
     flat = _INNERS[size].unpack(body)
