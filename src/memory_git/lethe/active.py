@@ -13,6 +13,7 @@ from memory_git.domain import trie
 from memory_git.domain.policy import Audience
 from memory_git.domain.trie import Entry, Root
 from memory_git.lethe.session import View
+from memory_git.storage.lethe_nodes import holds_node
 
 KEPT = 4
 
@@ -54,7 +55,7 @@ class ActiveIndexes:
 
 
 def _derived(view: View, nearest: tuple[Root, dict[bytes, Active]] | None, root: Root) -> dict[bytes, Active]:
-    if nearest is None:
+    if nearest is None or not holds_node(view.connection, view.project_id, nearest[0].row):
         return {
             entry.key: item for entry in trie.walk(view, root) if (item := _active(view, entry)) is not None
         }

@@ -5,22 +5,30 @@ Rows are never used again, so nothing here is ever invalidated but by a redactio
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.record import Record
 from memory_git.storage.connection import Connection
-from memory_git.storage.lethe_history import graph_rows
+from memory_git.storage.lethe_history import ChangesetRow, graph_rows
 from memory_git.storage.lethe_schema import PROJECT_SHIFT
+
+if TYPE_CHECKING:
+    from memory_git.domain.node_store import NodeWriter
+    from memory_git.lethe.session import Roots, View
+
+    MakeAnew = Callable[[View, NodeWriter, ChangesetRow], Roots]
 
 V = TypeVar("V")
 
 NODES = 100_000
 RECORDS = 100_000
 CLAIMS = 20_000
+MADE_ANEW = 8
 
 
 class Lru(Generic[V]):
@@ -93,7 +101,7 @@ class Graphs:
 class Caches:
     """All caches of one store."""
 
-    def __init__(self, max_history: int) -> None:
+    def __init__(self, max_history: int, make_anew: MakeAnew) -> None:
         self.nodes: Lru[tuple[bytes, bytes]] = Lru(NODES)
         """node row → (digest, body), verified when it was read."""
         self.records: Lru[tuple[bytes, Record]] = Lru(RECORDS)
@@ -101,6 +109,11 @@ class Caches:
         self.claims: Lru[tuple[bytes, frozenset[str]]] = Lru(CLAIMS)
         """version row → (record digest, claims): to read them out of a text takes long."""
         self.graphs = Graphs(max_history)
+        self.make_anew = make_anew
+        """Gives the tries of a changeset whose nodes are dropped (`lethe.rebuilding`)."""
+        self.made_anew: Lru[tuple[Roots, dict[int, bytes]]] = Lru(MADE_ANEW)
+        """changeset row → its tries, and their nodes that are not stored."""
+        self.unstored_rows = itertools.count(1)
         self.last_rows: dict[tuple[str, str], int] = {}
         """(project, table) → the greatest row ever given out; stands outside every rollback."""
         self.write_lock = threading.Lock()

@@ -41,7 +41,7 @@ from memory_git.lethe.merging import (
     write_merged,
 )
 from memory_git.lethe.refs import create_ref, move_ref, ref_moved, refuse_protected
-from memory_git.lethe.session import Roots, StoredState, Transaction, View, is_redacted, roots_of
+from memory_git.lethe.session import Roots, StoredState, Transaction, View, is_redacted
 from memory_git.storage import lethe_history
 from memory_git.storage.lethe_history import ChangesetRow, OpRow, RefRow
 
@@ -132,7 +132,7 @@ def _store(transaction: Transaction, request: CreateRequest, parents: list[Chang
 
 def base_of(view: View, parents: list[ChangesetRow]) -> Base:
     """Gives what a changeset's ops apply to: the parent's state, or both parents' merged."""
-    states = tuple(StoredState(view, roots_of(parent)) for parent in parents)
+    states = tuple(StoredState(view, view.roots_at(parent)) for parent in parents)
     if len(parents) == 1:
         return Base(states, None)
     first, second = parents
@@ -141,7 +141,8 @@ def base_of(view: View, parents: list[ChangesetRow]) -> Base:
         raise Clash("unrelated_histories", "the two parents have no common ancestor")
     scratch = ScratchView(view)
     roots = base_roots(scratch, bases)
-    return Base(states, merge_states(scratch, roots, roots_of(first), roots_of(second)))
+    tries = [(state.memories, state.edges) for state in states]
+    return Base(states, merge_states(scratch, roots, *tries))
 
 
 def _refuse_redacted(ops: Sequence[Op], base: Base) -> None:

@@ -196,11 +196,9 @@ def _changed(view: View, base: Root, side: Root) -> dict[bytes, tuple[Entry | No
 
 
 def _merge_entry(view: View, merged: Merged, base: Entry | None, left: Entry, right: Entry) -> None:
-    if left.digest == right.digest or (base is not None and right.digest == base.digest):
-        merged.entries[left.key] = left._replace(version=max(left.version, right.version))
-        return
-    if base is not None and left.digest == base.digest:
-        merged.entries[left.key] = right._replace(version=max(left.version, right.version))
+    taken = taken_entry(base, left, right)
+    if taken is not None:
+        merged.entries[left.key] = taken
         return
     sides = view.record(left), view.record(right)
     if any(is_redacted(record) for record in sides):
@@ -213,6 +211,16 @@ def _merge_entry(view: View, merged: Merged, base: Entry | None, left: Entry, ri
         merged.sides[found.memory_id] = (left, right)
     else:
         merged.records[found.memory_id] = (found, left, right)
+
+
+def taken_entry(base: Entry | None, left: Entry, right: Entry) -> Entry | None:
+    """Gives the entry that a merge takes as it is, with the greater version; None where both sides made another record."""
+    greater = max(left.version, right.version)
+    if left.digest == right.digest or (base is not None and right.digest == base.digest):
+        return left._replace(version=greater)
+    if base is not None and left.digest == base.digest:
+        return right._replace(version=greater)
+    return None
 
 
 def merged_view(view: View, merged: Merged) -> Overlay:
@@ -253,18 +261,18 @@ def write_merged(
 
     Those get their one version of this changeset afterwards, which follows both sides' (`Merged.sides_of`).
     """
-    nodes = _AboveScratch(transaction, merged.nodes)
-    memories = _merge_stored(nodes, merged.base[0], merged.left[0], merged.right[0], merged.resolve)
+    nodes = AboveScratch(transaction, merged.nodes)
+    memories = merge_stored(nodes, merged.base[0], merged.left[0], merged.right[0], merged.resolve)
     puts = {
         left.key: transaction.add_version(record, changeset_row, None, left, right)
         for name, (record, left, right) in merged.records.items()
         if name not in changed_by_ops
     }
     memories = trie.put_many(transaction, memories, puts)
-    return memories, _merge_stored(nodes, merged.base[1], merged.left[1], merged.right[1], merge_edge)
+    return memories, merge_stored(nodes, merged.base[1], merged.left[1], merged.right[1], merge_edge)
 
 
-def _merge_stored(nodes: _AboveScratch, base: Root, left: Root, right: Root, resolve: trie.Resolve) -> Root:
+def merge_stored(nodes: AboveScratch, base: Root, left: Root, right: Root, resolve: trie.Resolve) -> Root:
     """Merges two stored tries into one of stored nodes alone.
 
     A merge that comes back to what a virtual base holds would share the base's nodes, which are not stored: then the entries are put on left.
@@ -280,16 +288,17 @@ def _merge_stored(nodes: _AboveScratch, base: Root, left: Root, right: Root, res
     return trie.put_many(nodes, left, changes)
 
 
-class _AboveScratch:
-    """Nodes of a write that also reads the scratch nodes of a virtual base."""
+class AboveScratch:
+    """Nodes of a writer that also reads the scratch nodes of a virtual base."""
 
-    def __init__(self, transaction: Transaction, scratch: trie.NodeReader) -> None:
+    def __init__(self, writer: trie.NodeWriter, scratch: trie.NodeReader) -> None:
         self._scratch = scratch
-        self._transaction = transaction
-        self.put = transaction.put
+        self._writer = writer
+        self.put = writer.put
 
     def get(self, row: int, expected_digest: bytes) -> bytes:
-        nodes = self._scratch if row < 0 else self._transaction
+        """Gives a scratch node, or one of the writer's."""
+        nodes = self._scratch if row < 0 else self._writer
         return nodes.get(row, expected_digest)
 
 

@@ -15,7 +15,7 @@ import msgspec
 from memory_git.domain import trie
 from memory_git.domain.changeset import DIGEST_VERSION
 from memory_git.domain.errors import Corrupt
-from memory_git.domain.node_store import load
+from memory_git.domain.node_store import NodeReader, load
 from memory_git.domain.ops import Op
 from memory_git.domain.projector import Applied, Reach
 from memory_git.domain.record import Edge, Record, record_bytes_digest
@@ -24,8 +24,9 @@ from memory_git.domain.trie import EMPTY, Entry, MemoryNodes, Root
 from memory_git.lethe import events
 from memory_git.lethe.changesets import check_changeset, stored_ops
 from memory_git.lethe.commits import Base, apply_ops, base_of, write_state
+from memory_git.lethe.rebuilding import Growing, Steps, base_among, check_roots
 from memory_git.lethe.report import Report
-from memory_git.lethe.session import Roots, StoredState, Transaction, View, redacted_record, roots_of
+from memory_git.lethe.session import Roots, StoredState, Transaction, View, is_dropped, redacted_record
 from memory_git.lethe.sources import Sources
 from memory_git.storage import lethe_history, lethe_states
 from memory_git.storage.lethe_history import ChangesetRow
@@ -164,6 +165,7 @@ class Replay:
         self._redacted = redacted
         self._report = report
         self._memory = MemoryNodes()
+        self._steps = Steps(view, self._memory)
         self._roots: dict[str, Roots] = {}
         self._seen_nodes: set[int] = set()
         self._seen_versions: set[int] = set()
@@ -199,7 +201,7 @@ class Replay:
         report.expect(
             found == named, "changeset", row.changeset_id, "a parent does not agree with its digest"
         )
-        stored = StoredState(self._view, roots_of(row))
+        stored = self._stored_state(row, parents)
         recomputed = _Recomputed(self._view, self._memory, stored, self._redacted, report)
         roots, applied = self._recompute(row, parents, recomputed)
         self._roots[row.changeset_id] = roots
@@ -215,12 +217,24 @@ class Replay:
             "a count is not what the ops make",
         )
         self._check_reach(row, applied)
-        for own, kept in zip(roots, (stored.memories, stored.edges), strict=True):
-            self._check_nodes(own, kept)
+        if not is_dropped(row):
+            for own, kept in zip(roots, (stored.memories, stored.edges), strict=True):
+                self._check_nodes(own, kept)
         self._seen_versions |= recomputed.versions
         self._seen_edges |= recomputed.edges
         report.checked["version"] += len(recomputed.versions)
         report.checked["edge"] += len(recomputed.edges)
+
+    def _stored_state(self, row: ChangesetRow, parents: list[ChangesetRow]) -> StoredState:
+        """Gives the state that is stored, or the one that its rows make of the parents' recomputed states."""
+        if not is_dropped(row):
+            return StoredState(self._view, self._view.roots_at(row))
+        self._report.checked["dropped state"] += 1
+        own = [Growing(*self._roots[parent.changeset_id]) for parent in parents]
+        base = base_among(_Rooted(self._view, self._memory, self._roots), row)
+        roots = self._steps.after(row, own, base).seal(self._memory)
+        check_roots(row, roots)
+        return StoredState(self._view, roots, self._memory)
 
     def _recompute(
         self, row: ChangesetRow, parents: list[ChangesetRow], transaction: _Recomputed
@@ -229,7 +243,7 @@ class Replay:
             return self._baseline(row, transaction), Applied()
         ops = self._kept_ops(row)
         own = [_with_roots(parent, self._roots[parent.changeset_id]) for parent in parents]
-        base = base_of(_Rooted(transaction, self._roots), own)
+        base = base_of(_Rooted(self._view, self._memory, self._roots), own)
         applied = apply_ops(transaction, ops, base, erased=transaction.erased_records())
         roots = write_state(transaction, applied, base, row.id)
         erased = transaction.erased_entries(roots, row.id, base)
@@ -298,7 +312,9 @@ class Replay:
             ("node", self._seen_nodes),
         ):
             rows = set(lethe_states.rows_between(view.connection, view.project_id, table, least, beyond))
-            for row in sorted(rows ^ seen):
+            # The greatest node stays when nodes are dropped, so that no row is ever used again (ADR 12).
+            spared = {max(rows)} - seen if table == "node" and rows else set()
+            for row in sorted((rows ^ seen) - spared):
                 self._report.fault(table, row, "belongs to no state" if row in rows else "is absent")
 
 
@@ -317,9 +333,9 @@ def _with_roots(row: ChangesetRow, roots: Roots) -> ChangesetRow:
 class _Rooted(View):
     """A view in which every changeset has its recomputed state: what a merge base is taken from."""
 
-    def __init__(self, view: _Recomputed, roots: Mapping[str, Roots]) -> None:
+    def __init__(self, view: View, nodes: NodeReader, roots: Mapping[str, Roots]) -> None:
         super().__init__(view.connection, view.project, view.caches)
-        self._nodes = view
+        self._nodes = nodes
         self._roots = roots
 
     def roots(self, changeset_id: str) -> Roots:

@@ -19,6 +19,7 @@ from memory_git.lethe.sources import Sources
 from memory_git.storage import lethe_events, lethe_history, lethe_redaction, lethe_states
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_history import ChangesetRow, ProjectRow
+from memory_git.storage.lethe_schema import FIRST_ROW
 from memory_git.storage.lethe_states import EdgeRow, VersionRow
 
 MOST_CLAIMANTS = 256
@@ -38,6 +39,8 @@ class View:
         self.caches = caches
         self.epoch = lethe_redaction.epoch(connection, project.project_id)
         caches.enter_epoch(project.project_id, self.epoch)
+        self._unstored: dict[int, bytes] = {}
+        """Nodes of states that were made anew, by rows that no stored node has."""
 
     # changesets
 
@@ -54,7 +57,21 @@ class View:
 
     def roots(self, changeset_id: str) -> Roots:
         """Gives the two tries of a changeset's state."""
-        return roots_of(self.changeset(changeset_id))
+        return self.roots_at(self.changeset(changeset_id))
+
+    def roots_at(self, row: ChangesetRow) -> Roots:
+        """Gives the two tries of a stored changeset's state, made anew where its nodes are dropped."""
+        return self._made_anew(row) if is_dropped(row) else _roots_of(row)
+
+    def _made_anew(self, row: ChangesetRow) -> Roots:
+        kept = self.caches.made_anew.get(row.id)
+        if kept is None:
+            above = UnstoredNodes(self, self.caches.unstored_rows)
+            roots = self.caches.make_anew(self, above, row)
+            kept = (roots, _reached(roots, self._unstored | above.bodies))
+            self.caches.made_anew.put(row.id, kept)
+        self._unstored |= kept[1]
+        return kept[0]
 
     def state(self, changeset_id: str) -> StoredState:
         """Gives the state of a changeset."""
@@ -67,7 +84,10 @@ class View:
         kept = self.caches.nodes.get(row)
         if kept is not None and kept[0] == expected_digest:
             return kept[1]
-        body = lethe_states.node_body(self.connection, self.project_id, row)
+        if row < FIRST_ROW:
+            body = self._unstored.get(row)
+        else:
+            body = lethe_states.node_body(self.connection, self.project_id, row)
         if body is None:
             raise Corrupt("node", row, "is absent")
         trie.verified(body, expected_digest, row)
@@ -242,6 +262,10 @@ class Transaction(View):
         """Keeps a node only once it is durable: an earlier write of the same batch may have made it."""
         self.connection.after_commit(lambda: super(Transaction, self)._keep_node(row, digest, body))
 
+    def _made_anew(self, row: ChangesetRow) -> Roots:
+        """Makes the nodes under rows of this write: what its own roots reach of them is stored."""
+        return self.caches.make_anew(self, self, row)
+
     def put(self, body: bytes) -> int:
         """Keeps a node back under a new row."""
         row = self.next_row("node")
@@ -304,7 +328,7 @@ class Transaction(View):
 
     def flush(self, roots: Roots) -> None:
         """Writes all rows that were kept back, with the claims and words of the versions; nodes as far as the roots reach them."""
-        nodes = self._reached(roots)
+        nodes = _reached(roots, self._nodes)
         lethe_states.put_nodes(self.connection, self.project_id, sorted(nodes.items()))
         lethe_states.put_versions(self.connection, list(self._versions.values()))
         lethe_states.put_edges(self.connection, list(self._edges.values()))
@@ -321,18 +345,6 @@ class Transaction(View):
         for kept in (self._nodes, self._versions, self._edges, self._salts, self._records):
             kept.clear()
 
-    def _reached(self, roots: Roots) -> dict[int, bytes]:
-        """Gives the new nodes that the roots reach; a merge that ops were put on leaves others behind."""
-        found: dict[int, bytes] = {}
-        waiting = [root.row for root in roots]
-        while waiting:
-            row = waiting.pop()
-            if row in self._nodes and row not in found:
-                found[row] = self._nodes[row]
-                node = trie.decode(found[row])
-                waiting += [child.row for child in node.children] if isinstance(node, trie.Inner) else []
-        return found
-
     def _fill(self, nodes: Mapping[int, bytes], claims: Mapping[int, tuple[bytes, frozenset[str]]]) -> None:
         for row, body in nodes.items():
             self.caches.nodes.put(row, (trie.node_digest(body), body))
@@ -346,8 +358,49 @@ def indexed_words(record: Record) -> str:
     return " ".join(sorted({word for text in texts for word in words(text)}))
 
 
-def roots_of(row: ChangesetRow) -> Roots:
-    """Gives the two tries of a stored changeset's state."""
+def _reached(roots: Roots, nodes: Mapping[int, bytes]) -> dict[int, bytes]:
+    """Gives those of the nodes that the roots reach; a merge that ops were put on leaves others behind."""
+    found: dict[int, bytes] = {}
+    waiting = [root.row for root in roots]
+    while waiting:
+        row = waiting.pop()
+        if row in nodes and row not in found:
+            found[row] = nodes[row]
+            node = trie.decode(found[row])
+            waiting += [child.row for child in node.children] if isinstance(node, trie.Inner) else []
+    return found
+
+
+class UnstoredNodes:
+    """Nodes above a reader that are not to be stored, under rows that no other node of this process has."""
+
+    def __init__(self, below: trie.NodeReader, rows: Iterator[int]) -> None:
+        self._below = below
+        self._rows = rows
+        self.bodies: dict[int, bytes] = {}
+
+    def get(self, row: int, expected_digest: bytes) -> bytes:
+        """Gives a node that was put here, or one of the reader's."""
+        body = self.bodies.get(row)
+        return (
+            self._below.get(row, expected_digest)
+            if body is None
+            else trie.verified(body, expected_digest, row)
+        )
+
+    def put(self, body: bytes) -> int:
+        """Keeps a node under the next row."""
+        row = next(self._rows)
+        self.bodies[row] = body
+        return row
+
+
+def is_dropped(row: ChangesetRow) -> bool:
+    """Decides whether the nodes of a changeset's state are dropped: they can be made anew from what is stored besides."""
+    return bool((row.memories_count and not row.memories_row) or (row.edges_count and not row.edges_row))
+
+
+def _roots_of(row: ChangesetRow) -> Roots:
     return (
         Root(row.memories_row, row.memories_digest, row.memories_count),
         Root(row.edges_row, row.edges_digest, row.edges_count),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ from memory_git.domain.policy import Audience
 from memory_git.domain.times import format_time
 from memory_git.lethe import (
     assemblies,
+    collecting,
     conflict_rows,
     contexts,
     events,
@@ -43,6 +45,7 @@ from memory_git.lethe.feed import Feed
 from memory_git.lethe.figures import Figures
 from memory_git.lethe.merging import meet
 from memory_git.lethe.protocol import Json
+from memory_git.lethe.rebuilding import make_anew
 from memory_git.lethe.searching import matches
 from memory_git.lethe.session import StoredState, Transaction, View, changeset_names, fresh_ids, shown_entry
 from memory_git.lethe.sources import Sources
@@ -78,7 +81,7 @@ class LetheStore:
         self._database = database
         self._merge_keys = merge_keys
         self._sources = sources
-        self._caches = Caches(max_history)
+        self._caches = Caches(max_history, make_anew)
         self._indexes = ActiveIndexes()
         self._figures = Figures()
         self.read_only = read_only
@@ -517,6 +520,34 @@ class LetheStore:
         with self._database.read() as connection:
             project = projects.require_project(connection, project_id)
             return verify_project(connection, project, self._merge_keys, progress)
+
+    def plan_collection(self, project_id: str) -> Json:
+        """Gives how many tree nodes `collect_nodes` would drop; writes nothing."""
+        with self._view(project_id) as view:
+            return collecting.plan_collection(view).to_json(project_id)
+
+    def collect_nodes(self, project_id: str, *, compact: bool = False) -> Json:
+        """Drops the tree nodes between kept states and gives how many; `compact` makes the file smaller by them."""
+        found = self._write(project_id, collecting.collect)
+        if compact:
+            self._database.scrub()
+        return found.to_json(project_id)
+
+    def rebuild_nodes(
+        self,
+        project_id: str,
+        changeset_id: str | None = None,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> int:
+        """Stores the nodes of one changeset's state again, or of all, and counts those whose nodes were dropped."""
+        with self._view(project_id) as view:
+            names = [changeset_id] if changeset_id else collecting.dropped_changesets(view)
+        stored = 0
+        for done, name in enumerate(names):
+            if progress is not None:
+                progress("changesets", done, len(names))
+            stored += self._write(project_id, partial(collecting.store_again, changeset_id=name))
+        return stored
 
     def health(self) -> Json:
         """Gives `{status, version}` while the process lives."""

@@ -14,6 +14,7 @@ from memory_git.domain.changeset import salted_digest
 from memory_git.domain.envelope import MergeKeys
 from memory_git.lethe import events
 from memory_git.lethe.caches import Caches
+from memory_git.lethe.rebuilding import make_anew
 from memory_git.lethe.redaction import redaction_view
 from memory_git.lethe.replay import Replay
 from memory_git.lethe.report import Progress, Report
@@ -36,7 +37,7 @@ def verify_project(
 ) -> dict[str, Any]:
     """Gives `{ok, project_id, checked: {kind: count}, faults: [{kind, object_id, why}]}`."""
     report = Report(progress or (lambda *_: None))
-    view = View(connection, project, Caches(max_history=2**62))
+    view = View(connection, project, Caches(2**62, make_anew))
     redacted = _check_redactions(view, report)
     _check_events(view, redacted, report)
     Replay(view, redacted, report).run()

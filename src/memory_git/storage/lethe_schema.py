@@ -262,6 +262,8 @@ CREATE UNIQUE INDEX assembly_by_id ON assembly (project_id, assembly_id);
 SCHEMA = Schema("lethe", (_TABLES,))
 
 PROJECT_SHIFT = 40
+FIRST_ROW = 1 << PROJECT_SHIFT
+"""The least row of all: projects are numbered from 1."""
 
 
 def row_range(number: int) -> tuple[int, int]:

@@ -1,0 +1,171 @@
+"""Dropping tree nodes, and storing them again (2-architecture, the state tree; ADR 12).
+
+Nodes are a cache of versions and changesets. What is kept, in the order of the code:
+
+1. the root and the newest changeset; the heads of all refs; what open conflicts name; where the history of a ref leaves that
+   of refs/shared/main;
+2. so many between them that no line of changesets, versions and relationships back to a kept state is longer than `FAR`;
+3. of the nodes, those that a kept state reaches, and the one of the greatest row: rows are never used again.
+
+All others go at once, with the pointers to them. They are made anew in memory by whoever reads (`rebuilding`), or stored again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from memory_git.domain.ancestry import CommitGraph
+from memory_git.domain.canonical import decode
+from memory_git.domain.ids import SHARED_MAIN
+from memory_git.domain.node_store import load
+from memory_git.domain.trie import EMPTY, Inner, Root
+from memory_git.domain.trie_node import LEAF_MAX
+from memory_git.lethe.session import Transaction, View, is_dropped
+from memory_git.storage import lethe_conflicts, lethe_history, lethe_nodes, lethe_states
+from memory_git.storage.lethe_nodes import Tops
+from memory_git.storage.lethe_schema import row_range
+
+FAR = 20_000
+_PAGE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """What can be dropped: rows of changesets and of nodes, and how much stays."""
+
+    changesets: list[int]
+    changesets_kept: int
+    nodes: list[int]
+    nodes_kept: int
+    node_bytes: int
+
+    def to_json(self, project_id: str) -> dict[str, Any]:
+        """Gives the wire form: how much, not which."""
+        return {
+            "project_id": project_id,
+            "changesets": len(self.changesets),
+            "changesets_kept": self.changesets_kept,
+            "nodes": len(self.nodes),
+            "nodes_kept": self.nodes_kept,
+            "node_bytes": self.node_bytes,
+        }
+
+
+def plan_collection(view: View, far: int = FAR) -> Collection:
+    """Gives what can be dropped; writes nothing."""
+    tops = lethe_nodes.all_tops(view.connection, view.project_id, view.project.number)
+    kept = _kept(view, tops, far)
+    reached: set[int] = set()
+    passing = _Passing(view)
+    for top in tops:
+        if top.row in kept:
+            _reach(passing, top, reached)
+    changesets = [top.row for top in tops if top.row not in kept and not top.is_dropped]
+    nodes, node_bytes = _unreached(view, reached)
+    stored = sum(not top.is_dropped for top in tops)
+    return Collection(changesets, stored - len(changesets), nodes, len(reached), node_bytes)
+
+
+def collect(transaction: Transaction, far: int = FAR) -> Collection:
+    """Drops what can be dropped."""
+    found = plan_collection(transaction, far)
+    at = (transaction.connection, transaction.project_id)
+    lethe_nodes.drop_tops(*at, found.changesets)
+    lethe_nodes.delete_nodes(*at, found.nodes)
+    return found
+
+
+def dropped_changesets(view: View) -> list[str]:
+    """Gives the changesets whose nodes are dropped, in the order of arrival."""
+    tops = lethe_nodes.all_tops(view.connection, view.project_id, view.project.number)
+    return [top.changeset_id for top in tops if top.is_dropped]
+
+
+def store_again(transaction: Transaction, changeset_id: str) -> bool:
+    """Stores the nodes of a changeset's state again, under rows of their own; False where they are stored."""
+    row = transaction.changeset(changeset_id)
+    if not is_dropped(row):
+        return False
+    memories, edges = transaction.roots_at(row)
+    transaction.flush((memories, edges))
+    lethe_nodes.set_tops(transaction.connection, transaction.project_id, row.id, memories.row, edges.row)
+    return True
+
+
+def _kept(view: View, tops: list[Tops], far: int) -> set[int]:
+    """Gives the rows of the changesets that keep their nodes."""
+    named = set(_named(view))
+    made = lethe_nodes.counts_made(view.connection, view.project_id, view.project.number)
+    ways: dict[str, int] = {}
+    kept = set()
+    for top in tops:
+        way = 1 + made.get(top.row, 0) + max((ways[name] for name in top.parents), default=0)
+        is_kept = top.changeset_id in named or top == tops[-1] or way > far
+        if is_kept and not top.is_dropped:
+            kept.add(top.row)
+            way = 0
+        ways[top.changeset_id] = way
+    return kept
+
+
+def _named(view: View) -> Iterator[str]:
+    """Yields the changesets that something names."""
+    if view.project.root_changeset_id:
+        yield view.project.root_changeset_id
+    heads = {
+        row.ref_name: row.head_changeset_id
+        for row in lethe_history.list_refs(view.connection, view.project_id)
+    }
+    graph = view.graph()
+    for head in set(heads.values()):
+        yield head
+        yield from graph.best_common_ancestors(head, heads[SHARED_MAIN])
+    for conflict in lethe_conflicts.list_conflicts(view.connection, view.project_id, "open", None):
+        body = decode(conflict.body)
+        yield from (body[f"{name}_changeset_id"] for name in ("base", "left", "right"))
+
+
+def _reach(view: View, top: Tops, reached: set[int]) -> None:
+    """Adds the rows of the nodes that a changeset's tries reach; leaves are told by their counts, unread."""
+    waiting = [Root(*top.memories), Root(*top.edges)]
+    while waiting:
+        tree = waiting.pop()
+        if tree == EMPTY or tree.row in reached:
+            continue
+        reached.add(tree.row)
+        if tree.count > LEAF_MAX:
+            node = load(view, tree)
+            assert isinstance(node, Inner), "a leaf holds no more"
+            waiting += node.children
+
+
+def _unreached(view: View, reached: set[int]) -> tuple[list[int], int]:
+    """Gives the rows of the other nodes but the greatest, and the bytes of their bodies."""
+    number = view.project.number
+    greatest = lethe_states.last_row(view.connection, "node", number)
+    found, size = [], 0
+    last = row_range(number)[0] - 1
+    while page := lethe_nodes.node_sizes(view.connection, view.project_id, number, last, _PAGE):
+        for row, length in page:
+            if row not in reached and row != greatest:
+                found.append(row)
+                size += length
+        last = page[-1][0]
+    return found, size
+
+
+class _Passing(View):
+    """A view whose nodes pass no cache: each is read once."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view.connection, view.project, view.caches)
+        self._view = view
+
+    def graph(self) -> CommitGraph:
+        """Gives the commit graph, as the view below has it."""
+        return self._view.graph()
+
+    def _keep_node(self, row: int, digest: bytes, body: bytes) -> None:
+        """Keeps nothing."""

@@ -1,0 +1,184 @@
+"""SQL of the collection of tree nodes: what a changeset made, who reaches which node, and what is dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from memory_git.storage.connection import Connection
+from memory_git.storage.lethe_schema import row_range
+
+DROPPED = 0
+"""A changeset's pointer to the top of a trie whose nodes are dropped; of an empty trie too, which is never stored."""
+_COLUMNS = {"version": "memory_id, record_digest", "edge": "from_memory_id, kind, to_memory_id"}
+_PAGE = 64
+
+
+class Tops(NamedTuple):
+    """Where the tries of a changeset stand: row, digest and count of each; of a dropped one the row is `DROPPED`."""
+
+    row: int
+    changeset_id: str
+    parent_ids: str
+    memories: tuple[Any, ...]
+    edges: tuple[Any, ...]
+
+    @property
+    def parents(self) -> list[str]:
+        """Gives the parents' ids."""
+        return self.parent_ids.split()
+
+    @property
+    def is_dropped(self) -> bool:
+        """Decides whether nodes of either trie are dropped."""
+        return any(count and row == DROPPED for row, _, count in (self.memories, self.edges))
+
+
+class MadeVersion(NamedTuple):
+    """A version, as the changeset made it: what a leaf entry takes from it."""
+
+    row: int
+    memory_id: str
+    record_digest: bytes
+
+
+class MadeEdge(NamedTuple):
+    """A relationship, as the changeset made it."""
+
+    row: int
+    from_memory_id: str
+    kind: str
+    to_memory_id: str
+
+
+class MadeRows:
+    """Reads what changesets made, one after the other; quickest in the order of their rows.
+
+    Neither table has an index for it: rows of a project ascend with the changesets that made them.
+    """
+
+    def __init__(self, connection: Connection, project_id: str, number: int) -> None:
+        self._connection = connection
+        self._project_id = project_id
+        self._least, self._beyond = row_range(number)
+        self._places = dict.fromkeys(_COLUMNS, (0, self._least))
+        """By table: a changeset's row, and the place behind which all rows are that it and later ones made."""
+
+    def versions(self, changeset_row: int) -> list[MadeVersion]:
+        """Gives the versions that a changeset made, in the order of their rows."""
+        return [MadeVersion(*row) for row in self._made("version", changeset_row)]
+
+    def edges(self, changeset_row: int) -> list[MadeEdge]:
+        """Gives the relationships that a changeset made, in the order of their rows."""
+        return [MadeEdge(*row) for row in self._made("edge", changeset_row)]
+
+    def _made(self, table: str, changeset_row: int) -> list[tuple[Any, ...]]:
+        place = self._first(table, changeset_row)
+        made: list[tuple[Any, ...]] = []
+        while page := self._page(table, place, _PAGE):
+            mine = [(row, *columns) for row, maker, *columns in page if maker == changeset_row]
+            made += mine
+            place = mine[-1][0] + 1 if mine else place
+            if len(mine) < len(page):
+                break
+        self._places[table] = (changeset_row + 1, place)
+        return made
+
+    def _first(self, table: str, changeset_row: int) -> int:
+        """Gives a place that has no row of the changeset before it, and no other changeset's row behind it up to its first."""
+        known, least = self._places[table]
+        least, beyond = (least if known <= changeset_row else self._least), self._beyond
+        if self._is_behind(table, least, changeset_row):
+            return least
+        while least < beyond:
+            middle = (least + beyond) // 2
+            if self._is_behind(table, middle, changeset_row):
+                beyond = middle
+            else:
+                least = middle + 1
+        return least
+
+    def _is_behind(self, table: str, place: int, changeset_row: int) -> bool:
+        """Decides whether every row from a place on was made by that changeset or a later one."""
+        page = self._page(table, place, 1)
+        return not page or page[0][1] >= changeset_row
+
+    def _page(self, table: str, place: int, limit: int) -> list[tuple[Any, ...]]:
+        return self._connection.rows(
+            f"SELECT id, changeset_row, {_COLUMNS[table]} FROM {table}"
+            " WHERE id >= ? AND id < ? AND project_id = ? ORDER BY id LIMIT ?",
+            (place, self._beyond, self._project_id, limit),
+        )
+
+
+def ends_relationships(connection: Connection, project_id: str, changeset_row: int) -> bool:
+    """Decides whether an op of a changeset takes a relationship away."""
+    found = connection.value(
+        "SELECT 1 FROM op WHERE project_id = ? AND changeset_row = ? AND op_type = 'remove_relationship' LIMIT 1",
+        (project_id, changeset_row),
+    )
+    return found is not None
+
+
+def counts_made(connection: Connection, project_id: str, number: int) -> dict[int, int]:
+    """Gives how many versions and relationships each changeset made, by its row; those that made none are left out."""
+    least, beyond = row_range(number)
+    counts: dict[int, int] = {}
+    for table in ("version", "edge"):
+        rows = connection.rows(
+            f"SELECT changeset_row, count(*) FROM {table} WHERE id >= ? AND id < ? AND project_id = ? GROUP BY 1",
+            (least, beyond, project_id),
+        )
+        for changeset_row, count in rows:
+            counts[changeset_row] = counts.get(changeset_row, 0) + count
+    return counts
+
+
+def holds_node(connection: Connection, project_id: str, row: int) -> bool:
+    """Decides whether a node is stored."""
+    found = connection.value("SELECT 1 FROM node WHERE id = ? AND project_id = ?", (row, project_id))
+    return found is not None
+
+
+def node_sizes(
+    connection: Connection, project_id: str, number: int, after: int, limit: int
+) -> list[tuple[int, int]]:
+    """Gives (row, bytes) of the nodes beyond a row, in order."""
+    return connection.rows(
+        "SELECT id, length(body) FROM node WHERE id > ? AND id < ? AND project_id = ? ORDER BY id LIMIT ?",
+        (after, row_range(number)[1], project_id, limit),
+    )
+
+
+def delete_nodes(connection: Connection, project_id: str, rows: Iterable[int]) -> None:
+    """Deletes nodes by their rows."""
+    connection.execute_many(
+        "DELETE FROM node WHERE id = ? AND project_id = ?", [(row, project_id) for row in rows]
+    )
+
+
+def all_tops(connection: Connection, project_id: str, number: int) -> list[Tops]:
+    """Gives where the tries of every changeset stand, in the order of arrival."""
+    least, beyond = row_range(number)
+    rows = connection.rows(
+        "SELECT id, changeset_id, parent_ids, memories_row, memories_digest, memories_count, edges_row, edges_digest, edges_count"
+        " FROM changeset WHERE id >= ? AND id < ? AND project_id = ? ORDER BY id",
+        (least, beyond, project_id),
+    )
+    return [Tops(row[0], row[1], row[2], row[3:6], row[6:]) for row in rows]
+
+
+def set_tops(connection: Connection, project_id: str, changeset_row: int, memories: int, edges: int) -> None:
+    """Writes where the tops of a changeset's tries are stored; no digest covers that."""
+    connection.execute(
+        "UPDATE changeset SET memories_row = ?, edges_row = ? WHERE id = ? AND project_id = ?",
+        (memories, edges, changeset_row, project_id),
+    )
+
+
+def drop_tops(connection: Connection, project_id: str, changeset_rows: Iterable[int]) -> None:
+    """Writes that the nodes of changesets are dropped."""
+    connection.execute_many(
+        f"UPDATE changeset SET memories_row = {DROPPED}, edges_row = {DROPPED} WHERE id = ? AND project_id = ?",
+        [(row, project_id) for row in changeset_rows],
+    )
