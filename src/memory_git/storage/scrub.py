@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import apsw
@@ -11,6 +12,7 @@ from memory_git.storage.lock import WriterLock
 from memory_git.storage.settings import SqliteSettings, connect
 
 _CACHE_KIB = 8_192
+_PAUSE_S = 0.01
 
 
 def scrub(path: Path, settings: SqliteSettings) -> None:
@@ -36,6 +38,19 @@ def _rewrite(path: Path, settings: SqliteSettings) -> None:
     try:
         driver.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         driver.execute("VACUUM")
-        driver.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        _empty_wal(driver, settings.busy_timeout_s)
     finally:
         driver.close(True)
+
+
+def _empty_wal(driver: apsw.Connection, timeout_s: float) -> None:
+    """Empties the WAL. A checkpoint under way on another connection refuses at once, whatever the busy timeout: so ask again."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            driver.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            return
+        except apsw.BusyError:
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_PAUSE_S)
