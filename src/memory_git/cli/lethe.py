@@ -13,6 +13,9 @@ COMMANDS = {
     "verify-chain": Entry(
         "Recompute everything, and find any changed byte.", "memory_git.cli.lethe_commands.verify_chain"
     ),
+    "nodes": Entry(
+        "Drop the tree nodes of old states, or store them again.", "memory_git.cli.lethe_commands.nodes"
+    ),
     "keygen": Entry("Print a new random secret.", "memory_git.cli.lethe_commands.keygen"),
     "completion": Entry("Print the completion script of a shell.", "memory_git.cli.completion"),
 }

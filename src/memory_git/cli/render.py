@@ -9,7 +9,8 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
@@ -23,6 +24,8 @@ _UNPRINTABLE = re.compile(
 _GAP = "  "
 _TEXT_COLUMNS = 24
 _ANY_WIDTH = 1 << 20
+_STEP = 100
+_CLEAR = "\r\x1b[K"
 
 
 def json_option(command: Command) -> Command:
@@ -81,6 +84,24 @@ def write_fields(fields: Mapping[str, object]) -> None:
 def write_text(text: str) -> None:
     """Prints text for people, printable, with a final newline."""
     sys.stdout.write(printable(text).rstrip("\n") + "\n")
+
+
+@contextmanager
+def progress_on_terminal() -> Iterator[Callable[[str, int, int], None] | None]:
+    """Gives what tells progress on stderr, wiped in the end; None where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        yield _tell_progress
+    finally:
+        sys.stderr.write(_CLEAR)
+
+
+def _tell_progress(kind: str, done: int, total: int) -> None:
+    if done % _STEP == 0 or done == total:
+        sys.stderr.write(f"{_CLEAR}{kind}: {done} of {total}")
+        sys.stderr.flush()
 
 
 def columns_wide(text: str) -> int:

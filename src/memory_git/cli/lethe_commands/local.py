@@ -18,6 +18,7 @@ from memory_git.domain.ids import SHARED_MAIN, is_uuid
 
 if TYPE_CHECKING:
     from memory_git.lethe.protocol import Lethe
+    from memory_git.lethe.store import LetheStore
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -53,6 +54,24 @@ def local_store(context: click.Context, data_dir: Path | None) -> Iterator[Lethe
     at = {} if data_dir is None else {"lethe__data_dir": data_dir, "lethe__api_url": ""}
     with lethe_of(read_settings(context, **at)) as lethe:
         yield lethe
+
+
+@contextmanager
+def embedded_store(context: click.Context, data_dir: Path | None) -> Iterator[LetheStore]:
+    """Opens the store itself for one command: what it does is no verb of a server."""
+    from memory_git.cli.opening import open_store
+
+    require_text(context)
+    settings = read_settings(context, **({} if data_dir is None else {"lethe__data_dir": data_dir}))
+    if data_dir is None and settings.lethe.api_url:
+        raise Invalid(
+            "local_only", "this works on the data directory: give --data-dir, or unset LETHE_API_URL"
+        )
+    store = open_store(settings)
+    try:
+        yield store
+    finally:
+        store.close()
 
 
 def the_project(lethe: Lethe, named: str | None) -> str:

@@ -9,10 +9,7 @@ import click
 
 from memory_git.cli.exits import Exit
 from memory_git.cli.lethe_commands.local import local_store, store_options, the_project
-from memory_git.cli.render import write_document, write_table, write_text
-
-_STEP = 100
-_CLEAR = "\r\x1b[K"
+from memory_git.cli.render import progress_on_terminal, write_document, write_table, write_text
 
 
 @click.command("verify-chain")
@@ -26,11 +23,8 @@ def command(context: click.Context, project: str | None, data_dir: Path | None, 
 
     Example: lethe verify-chain default
     """
-    on_terminal = sys.stderr.isatty()
-    with local_store(context, data_dir) as lethe:
-        found = lethe.verify(the_project(lethe, project), _progress if on_terminal else None)
-    if on_terminal:
-        sys.stderr.write(_CLEAR)
+    with local_store(context, data_dir) as lethe, progress_on_terminal() as progress:
+        found = lethe.verify(the_project(lethe, project), progress)
     if as_json:
         write_document(found)
     else:
@@ -41,9 +35,3 @@ def command(context: click.Context, project: str | None, data_dir: Path | None, 
             write_table(["fault in", "object", "why"], faults)
         write_text("\nEverything agrees." if found["ok"] else f"\n{len(faults)} fault(s).")
     return Exit.DONE if found["ok"] else Exit.FINDING
-
-
-def _progress(kind: str, done: int, total: int) -> None:
-    if done % _STEP == 0 or done == total:
-        sys.stderr.write(f"{_CLEAR}{kind}: {done} of {total}")
-        sys.stderr.flush()
