@@ -20,6 +20,10 @@ class OpRef:
     resulting_event_id: str | None = None
     payload: Mapping[str, Any] | None = None
 
+    def without_content(self) -> OpRef:
+        """Gives its place alone, for who may not see what the op says."""
+        return OpRef(self.changeset_id, self.ordinal)
+
 
 @dataclass(frozen=True, slots=True)
 class Change:

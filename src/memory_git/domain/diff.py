@@ -1,7 +1,8 @@
 """The semantic diff of two states (4-history, semantic diff).
 
-From states, not from lists of ops: what was made and retired again shows as nothing, a correction as one update. Each section is sorted by
-memory id (relationships by from, kind, to), so the same two states give the same bytes always. A change may stand in several sections:
+From states, not from lists of ops: what was made and retired again shows as nothing, a correction as one update (`succession`). Each
+section is sorted by memory id, notes by the memory that they are told of, relationships by from, kind, to: so the same two states give
+the same bytes always, and the pages of a diff, one after another, are the whole. A change may stand in several sections:
 
 memories_added                       a memory that was not there, unless it took the place of one that was
 corrections_proposed                 content or another value of a memory changed in place; or a successor, beside what it took the place of
@@ -27,6 +28,7 @@ from memory_git.domain.change import Change, EdgeChange, OpRef
 from memory_git.domain.merge import changed_fields
 from memory_git.domain.policy import is_wider, narrowest
 from memory_git.domain.record import Attachment, Record
+from memory_git.domain.succession import ChangeOf, Origins, Succession, came_and_went
 
 SECTIONS = (
     "memories_added",
@@ -60,33 +62,30 @@ def semantic_diff(
     changes: Iterable[Change],
     edges: Iterable[EdgeChange] = (),
     *,
+    change_of: ChangeOf | None = None,
     contradicts: Contradicts = lambda _: (),
     unresolved: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Gives the sections of the diff; all are there, empty when nothing belongs in them."""
-    diff: dict[str, Any] = {name: [] for name in SECTIONS}
-    notes: dict[tuple[str, ...], dict[str, Any]] = {}
+    """Gives the sections of the diff; all are there, empty when nothing belongs in them.
+
+    Of a page, `changes` and `edges` are those of the page, and `change_of` looks into the whole.
+    """
+    diff: dict[str, Any] = {name: [] for name in (*SECTIONS, "kind_notes")}
     by_memory = {change.memory_id: change for change in changes}
-    origins = {name: _origins(change, by_memory) for name, change in by_memory.items()}
-    shown_with_heir = {
-        name
-        for found in origins.values()
-        if len(found) == 1
-        for name in found
-        if _is_corrected(by_memory, name)
-    }
-    for name, change in sorted(by_memory.items()):
-        if _came_and_went(change) or name in shown_with_heir:
+    look_up = change_of or by_memory.get
+    succession = Succession(look_up)
+    for _, change in sorted(by_memory.items()):
+        if came_and_went(change) or succession.is_shown_with_heir(change):
             continue
-        item = _item(change, _only(origins[name]))
-        for section in _sections(change, origins[name], set(item["changed_fields"])):
+        origins = succession.origins(change)
+        item = _item(change, _only(origins))
+        for section in _sections(change, origins, set(item["changed_fields"])):
             diff[section].append(item)
-        for note in _notes(change, origins[name], contradicts):
-            notes.setdefault((note["note"], *note["memory_ids"]), note)
+        notes = [*_updates(change, origins), *_contradictions(change, look_up, contradicts)]
+        diff["kind_notes"] += [{"note": note, "memory_ids": list(names)} for note, names in sorted(notes)]
     for edge in sorted(edges, key=lambda item: item.edge):
         section = "relationships_added" if edge.stands else "relationships_removed"
         diff[section].append({**_op_fields(edge.by), **edge.edge.to_json()})
-    diff["kind_notes"] = [notes[key] for key in sorted(notes)]
     diff["unresolved_conflicts"] = list(unresolved)
     return diff
 
@@ -96,43 +95,11 @@ def is_empty(diff: Mapping[str, Any]) -> bool:
     return not any(diff[name] for name in SECTIONS)
 
 
-def _came_and_went(change: Change) -> bool:
-    """Decides whether a memory was made and retired between the two states."""
-    return change.before is None and change.after is not None and not change.after.is_active
-
-
-def _is_corrected(by_memory: Mapping[str, Change], name: str) -> bool:
-    after = by_memory[name].after if name in by_memory else None
-    return after is not None and after.status == "corrected"
-
-
-def _origins(change: Change, by_memory: Mapping[str, Change]) -> dict[str, Record | None]:
-    """Gives the memories of the first state whose place a new memory took, over any steps that came and went.
-
-    The record is None for one that the changes don't show.
-    """
-    found: dict[str, Record | None] = {}
-    if change.before is not None or change.after is None or not change.after.is_active:
-        return found
-    seen: set[str] = set()
-    waiting = [change.after.lineage]
-    while waiting:
-        lineage = waiting.pop()
-        for name in {*lineage.corrected_from, *lineage.supersedes} - seen:
-            seen.add(name)
-            source = by_memory.get(name)
-            if source is None or source.before is not None:
-                found[name] = source.before if source else None
-            else:
-                waiting.append(source.present.lineage)
-    return found
-
-
-def _only(origins: Mapping[str, Record | None]) -> Record | None:
+def _only(origins: Origins) -> Record | None:
     return next(iter(origins.values())) if len(origins) == 1 else None
 
 
-def _sections(change: Change, origins: Mapping[str, Record | None], changed: set[str]) -> list[str]:
+def _sections(change: Change, origins: Origins, changed: set[str]) -> list[str]:
     before, after = change.before, change.after
     found: list[str] = []
     if after is None:
@@ -149,7 +116,7 @@ def _sections(change: Change, origins: Mapping[str, Record | None], changed: set
     return found
 
 
-def _new_sections(after: Record, origins: Mapping[str, Record | None]) -> list[str]:
+def _new_sections(after: Record, origins: Origins) -> list[str]:
     found = ["corrections_proposed" if origins else "memories_added"]
     known = [origin for origin in origins.values() if origin is not None]
     usual = narrowest(origin.visibility for origin in known) if known else "internal"
@@ -207,22 +174,33 @@ def _op_fields(by: OpRef) -> dict[str, Any]:
     }
 
 
-def _notes(
-    change: Change, origins: Mapping[str, Record | None], contradicts: Contradicts
-) -> Iterator[dict[str, Any]]:
+_Note = tuple[str, tuple[str, ...]]
+
+
+def _updates(change: Change, origins: Origins) -> Iterator[_Note]:
+    """Gives a note for each memory that the changed one came to stand for."""
     after = change.after
     if after is None:
         return
     came_from = set(origins)
     if change.before is not None:
-        known = change.before.lineage
-        came_from = {*after.lineage.corrected_from, *after.lineage.supersedes}
-        came_from -= {*known.corrected_from, *known.supersedes}
-    for name in sorted(came_from):
-        yield {"note": "temporal_update", "memory_ids": [name, after.memory_id]}
-    if after.is_active:
-        for other in contradicts(after):
-            yield {"note": "direct_contradiction", "memory_ids": sorted((after.memory_id, other.memory_id))}
+        came_from = _predecessors(after) - _predecessors(change.before)
+    for name in came_from:
+        yield "temporal_update", (name, after.memory_id)
+
+
+def _predecessors(record: Record) -> set[str]:
+    return {*record.lineage.corrected_from, *record.lineage.supersedes}
+
+
+def _contradictions(change: Change, change_of: ChangeOf, contradicts: Contradicts) -> Iterator[_Note]:
+    """Gives a note for each record that the changed one contradicts; of two that both changed, the first one tells."""
+    after = change.after
+    if after is None or not after.is_active:
+        return
+    for other in contradicts(after):
+        if other.memory_id > after.memory_id or change_of(other.memory_id) is None:
+            yield "direct_contradiction", tuple(sorted((after.memory_id, other.memory_id)))
 
 
 def shorten(text: str, most: int = SUMMARY_CHARACTERS) -> str:

@@ -9,9 +9,11 @@ import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from memory_git.domain.ancestry import CommitGraph
+from memory_git.domain.change import OpRef
 from memory_git.domain.record import Record
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_history import ChangesetRow, graph_rows
@@ -28,7 +30,19 @@ V = TypeVar("V")
 NODES = 100_000
 RECORDS = 100_000
 CLAIMS = 20_000
+OPS = 20_000
+CONTRADICTIONS = 20_000
+ORDERS = 4
 MADE_ANEW = 8
+
+
+@dataclass(frozen=True, slots=True)
+class OpBehind:
+    """The op behind a version or relationship, and who may see it."""
+
+    ref: OpRef
+    visibility: str
+    owner_principal: str
 
 
 class Lru(Generic[V]):
@@ -108,6 +122,12 @@ class Caches:
         """version row → (record digest, record), verified when it was read."""
         self.claims: Lru[tuple[bytes, frozenset[str]]] = Lru(CLAIMS)
         """version row → (record digest, claims): to read them out of a text takes long."""
+        self.ops: Lru[OpBehind] = Lru(OPS)
+        """(epoch, table, row) → the op that made a version or relationship, verified when it was read."""
+        self.contradictions: Lru[tuple[str, ...]] = Lru(CONTRADICTIONS)
+        """(epoch, root row, memory) → the memories that it contradicts in that state."""
+        self.orders: Lru[tuple[Any, ...]] = Lru(ORDERS)
+        """(root rows) → what differs between two states, in the order of pages."""
         self.graphs = Graphs(max_history)
         self.make_anew = make_anew
         """Gives the tries of a changeset whose nodes are dropped (`lethe.rebuilding`)."""
@@ -125,3 +145,5 @@ class Caches:
             self._epochs[project_id] = epoch
             self.records.clear()
             self.claims.clear()
+            self.ops.clear()
+            self.contradictions.clear()

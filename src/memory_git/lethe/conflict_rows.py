@@ -6,7 +6,7 @@ of both sides, also when the heads have moved. A row that another open proposal 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -70,6 +70,19 @@ def list_conflicts(
     rows = lethe_conflicts.list_conflicts(view.connection, view.project_id, status, proposal_id)
     shown = (shown_row(view, row) for row in rows)
     return [item for item in shown if audience is None or _is_shown(view, item, audience)][:limit]
+
+
+def open_conflicts(
+    view: View, concerns: Callable[[Mapping[str, Any]], bool], audience: Audience | None
+) -> list[dict[str, Any]]:
+    """Gives the open conflicts with a party that concerns, and whose memories the audience may see, by id."""
+    rows = lethe_conflicts.list_conflicts(view.connection, view.project_id, "open", None)
+    shown = [shown_row(view, row) for row in rows if any(map(concerns, _parties(decode(row.body))))]
+    return [item for item in shown if audience is None or _is_shown(view, item, audience)]
+
+
+def _parties(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield from (*body["left"], *body["right"])
 
 
 def _is_shown(view: View, shown: Mapping[str, Any], audience: Audience) -> bool:
@@ -223,6 +236,13 @@ def resolve(
         if other.status == "open":
             lethe_conflicts.set_conflict_status(connection, replace(settled, conflict_id=other.conflict_id))
     return settled
+
+
+def is_resolved(view: View, shown: Mapping[str, Any]) -> bool:
+    """Decides whether somebody has resolved a conflict that was found, at these heads or at others."""
+    return (
+        lethe_conflicts.resolution_of(view.connection, view.project_id, shown["identity_digest"]) is not None
+    )
 
 
 def unresolved_blocking(view: View, meeting: Meeting) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from memory_git.domain.proof import prove
 from memory_git.domain.record import STATUSES
 from memory_git.domain.trie import Entry
 from memory_git.lethe.changesets import shown_changeset
-from memory_git.lethe.differences import op_is_shown
+from memory_git.lethe.op_refs import op_is_shown
 from memory_git.lethe.refs import require_ref
 from memory_git.lethe.session import REDACTED, StoredState, View, admits, changeset_names, shown_entry
 from memory_git.storage import lethe_history

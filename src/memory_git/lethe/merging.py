@@ -22,7 +22,8 @@ from memory_git.domain.record import Conflicted, Edge, Record, record_digest
 from memory_git.domain.state import Overlay
 from memory_git.domain.trie import EMPTY, Entry, Root, ScratchNodes
 from memory_git.lethe.changesets import authored_name, stored_ops
-from memory_git.lethe.differences import OpRefs, by_memory, change_of, changes_between
+from memory_git.lethe.differences import ChangesetRefs, by_memory, change_of, changes_between
+from memory_git.lethe.op_refs import OpRefs
 from memory_git.lethe.session import Roots, StoredState, Transaction, View, admits, is_redacted
 
 
@@ -63,6 +64,7 @@ class ScratchView(View):
     def __init__(self, view: View) -> None:
         super().__init__(view.connection, view.project, view.caches)
         self._view = view
+        self.is_durable = view.is_durable
         self._scratch = ScratchNodes(view)
         self._records: dict[int, Record] = {}
 
@@ -352,7 +354,7 @@ def _side(
 ) -> Side:
     state = StoredState(view, view.roots(head))
     changes: Mapping[str, Change] = by_memory(
-        changes_between(view, base, view.roots(head), audience=audience)
+        changes_between(view, base, view.roots(head), audience, ChangesetRefs(view))
     )
     graph = view.graph()
     delta = graph.reachable_not_from(head, [*bases, other])

@@ -14,16 +14,17 @@ from memory_git.domain.policy import Audience
 from memory_git.domain.record import Conflicted
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.changesets import stored_ops
-from memory_git.lethe.conflict_rows import shown_conflicts
+from memory_git.lethe.comparing import Comparison
+from memory_git.lethe.conflict_rows import is_resolved, shown_conflicts
 from memory_git.lethe.differences import (
+    by_memory,
     changes_between,
-    compare,
-    contradicted_in,
+    contradicted_after,
     edge_changes_between,
 )
-from memory_git.lethe.merging import changes_of_merge, meet
+from memory_git.lethe.merging import Meeting, changes_of_merge, meet
 from memory_git.lethe.protected import private_in_delta
-from memory_git.lethe.session import StoredState, View, admits
+from memory_git.lethe.session import View, admits
 from memory_git.storage import lethe_states
 
 
@@ -38,30 +39,42 @@ def merge_plan(view: View, target: str, source: str, audience: Audience | None) 
         strategy = "fast_forward"
     else:
         strategy = "merge_commit"
-    if strategy == "up_to_date":
-        shown = compare(view, target, target).to_json()
-    elif strategy == "merge_commit":
-        changes = changes_of_merge(view, meeting, audience)
-        edges = edge_changes_between(
-            view, meeting.merged.base, view.roots(source), meeting.merged.nodes, audience
-        )
-        state = StoredState(view, view.roots(target))
-        edges = [item for item in edges if state.has_edge(item.edge) != item.stands]
-        shown = semantic_diff(changes, edges, contradicts=contradicted_in(state, audience))
-    else:
-        shown = compare(view, target, source, audience).to_json()
+    shown = shown_conflicts(meeting, view.project_id)
     unsettled = [item for _, item in sorted(meeting.merged.conflicted.items())]
     return {
         "base_changeset_ids": list(meeting.bases),
         "target_head": target,
         "source_head": source,
         "strategy": strategy,
-        "conflicts": shown_conflicts(meeting, view.project_id),
+        "conflicts": shown,
         "unsettled": [unsettled_to_json(item) for item in unsettled if _is_shown(item, audience)],
-        "diff": shown,
+        "diff": _difference(view, meeting, strategy, audience, shown),
         "authors": sorted(authors_of(view, source, target)),
         "private_memory_count": private_in_delta(view, source, target),
     }
+
+
+def _difference(
+    view: View, meeting: Meeting, strategy: str, audience: Audience | None, found: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Gives what the merge would change in the target; unresolved are the conflicts of the plan that nobody has resolved."""
+    if strategy == "up_to_date":
+        return semantic_diff(())
+    unresolved = [item for item in found if not is_resolved(view, item)]
+    if strategy == "fast_forward":
+        shown = Comparison(view, meeting.left, meeting.right, audience).whole()
+        return {**shown, "unresolved_conflicts": unresolved}
+    changes = changes_of_merge(view, meeting, audience)
+    edges = edge_changes_between(
+        view, meeting.merged.base, view.roots(meeting.right), meeting.merged.nodes, audience
+    )
+    state = view.state(meeting.left)
+    return semantic_diff(
+        changes,
+        [item for item in edges if state.has_edge(item.edge) != item.stands],
+        contradicts=contradicted_after(state, by_memory(changes), audience),
+        unresolved=unresolved,
+    )
 
 
 def _is_shown(item: Conflicted, audience: Audience | None) -> bool:

@@ -32,6 +32,9 @@ Roots = tuple[Root, Root]
 class View:
     """Reads of one project on one snapshot. Everything that comes back was verified against its digest."""
 
+    is_durable = True
+    """Whether all that it reads is committed: only then may it be kept for others."""
+
     def __init__(self, connection: Connection, project: ProjectRow, caches: Caches) -> None:
         self.connection = connection
         self.project = project
@@ -218,6 +221,8 @@ class StoredState:
 
 class Transaction(View):
     """One write of one project. Rows are named here, kept back, and written together by `flush`."""
+
+    is_durable = False
 
     def __init__(self, connection: Connection, project: ProjectRow, caches: Caches, sources: Sources) -> None:
         super().__init__(connection, project, caches)

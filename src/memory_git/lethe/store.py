@@ -40,7 +40,7 @@ from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.caches import Caches
 from memory_git.lethe.changesets import shown_changeset
 from memory_git.lethe.commits import create_changeset
-from memory_git.lethe.differences import compare
+from memory_git.lethe.comparing import diff
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.figures import Figures
 from memory_git.lethe.merging import meet
@@ -258,19 +258,18 @@ class LetheStore:
 
     # states
 
-    def diff(self, target: str, base: str | None = None, audience: Audience | None = None) -> Json:
-        """Gives the semantic diff base → target (default base: the first parent)."""
+    def diff(
+        self,
+        target: str,
+        base: str | None = None,
+        audience: Audience | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Json:
+        """Gives the semantic diff base → target (default base: the first parent), whole or by pages."""
         with self._view(self._project_of(target, "changeset")) as view:
-            row = view.changeset(target)
-            before = view.changeset(base or (row.parents[0] if row.parents else target))
-            return {
-                "project_id": view.project_id,
-                "base_changeset_id": before.changeset_id,
-                "target_changeset_id": target,
-                "base_state_root": before.state_root,
-                "target_state_root": row.state_root,
-                **compare(view, before.changeset_id, target, audience).to_json(),
-            }
+            return diff(view, target, base, audience, limit, after)
 
     def memories(
         self,

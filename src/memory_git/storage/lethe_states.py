@@ -12,6 +12,7 @@ from memory_git.storage.lethe_schema import row_range
 CLAIM_BYTES = 16
 _VERSION = "id, project_id, memory_id, changeset_row, ordinal, previous, second_previous, record_digest, body"
 _EDGE = "id, project_id, from_memory_id, kind, to_memory_id, changeset_row, ordinal"
+_ROWS_AT_ONCE = 500
 _TABLES_WITH_ROWS = ("changeset", "version", "edge", "node")
 
 
@@ -81,6 +82,21 @@ def get_version(connection: Connection, project_id: str, row: int) -> VersionRow
         f"SELECT {_VERSION} FROM version WHERE id = ? AND project_id = ?", (row, project_id)
     )
     return VersionRow(*found) if found else None
+
+
+def memories_of(connection: Connection, project_id: str, rows: Sequence[int]) -> dict[int, str]:
+    """Gives the memories of versions by their rows."""
+    found: dict[int, str] = {}
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[first : first + _ROWS_AT_ONCE]
+        marks = ", ".join("?" * len(some))
+        found.update(
+            connection.rows(
+                f"SELECT id, memory_id FROM version WHERE project_id = ? AND id IN ({marks})",
+                (project_id, *some),
+            )
+        )
+    return found
 
 
 def all_versions(

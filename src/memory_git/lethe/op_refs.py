@@ -1,0 +1,100 @@
+"""The op behind each change of a diff, verified against its changeset, as far as an audience may see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from memory_git.domain.canonical import decode
+from memory_git.domain.change import OpRef
+from memory_git.domain.changeset import op_digest
+from memory_git.domain.errors import Corrupt
+from memory_git.domain.ops import Op
+from memory_git.domain.policy import Audience
+from memory_git.domain.trie import Entry
+from memory_git.lethe.caches import OpBehind
+from memory_git.lethe.changesets import check_changeset
+from memory_git.lethe.session import View
+from memory_git.storage import lethe_history
+from memory_git.storage.lethe_history import OpRow
+from memory_git.storage.lethe_states import EdgeRow
+
+
+def op_is_shown(row: OpRow | OpBehind, audience: Audience | None) -> bool:
+    """Decides whether an audience may see an op: it may see every record that the op touched."""
+    return audience is None or audience.admits(row.visibility, row.owner_principal or None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """A changeset that was verified: its id, and the digests of its ops."""
+
+    changeset_id: str
+    op_digests: list[str]
+
+
+class OpRefs:
+    """Finds the op behind a version or relationship; each is read and verified once, in whichever diff it stands."""
+
+    def __init__(self, view: View, audience: Audience | None = None) -> None:
+        self._view = view
+        self._audience = audience
+        self._origins: dict[int, _Origin] = {}
+
+    def of(self, entry: Entry) -> OpRef:
+        """Gives the op that last touched the record of an entry."""
+        if entry.row < 0:
+            return OpRef(self._origin(entry.changed).changeset_id)
+        place = ("version", entry.row)
+        kept = self._kept(place)
+        if kept is None:
+            version = self._view.version(entry.row)
+            kept = self._keep(place, self._read(version.changeset_row, version.ordinal))
+        return self._shown(kept)
+
+    def of_edge(self, edge: EdgeRow) -> OpRef:
+        """Gives the op that made a relationship."""
+        place = ("edge", edge.id)
+        return self._shown(
+            self._kept(place) or self._keep(place, self._read(edge.changeset_row, edge.ordinal))
+        )
+
+    def _shown(self, found: OpBehind) -> OpRef:
+        return found.ref if op_is_shown(found, self._audience) else found.ref.without_content()
+
+    def _kept(self, place: tuple[str, int]) -> OpBehind | None:
+        return self._view.caches.ops.get((self._view.epoch, *place))
+
+    def _keep(self, place: tuple[str, int], found: OpBehind) -> OpBehind:
+        self._view.caches.ops.put((self._view.epoch, *place), found)
+        return found
+
+    def _read(self, changeset_row: int, ordinal: int | None) -> OpBehind:
+        view, origin = self._view, self._origin(changeset_row)
+        if ordinal is None:
+            return OpBehind(OpRef(origin.changeset_id), "public", "")
+        row = lethe_history.op_at(view.connection, view.project_id, changeset_row, ordinal)
+        if row is None or origin.op_digests[ordinal : ordinal + 1] != [row.op_digest]:
+            raise _corrupt(origin, ordinal)
+        payload: dict[str, Any] | None = decode(row.payload) if row.payload is not None else None
+        if payload is not None:
+            read = Op(ordinal, row.op_type, row.target_event_id, row.resulting_event_id, payload)
+            if op_digest(row.salt or "", read) != row.op_digest:
+                raise _corrupt(origin, ordinal)
+        ref = OpRef(
+            origin.changeset_id, ordinal, row.op_type, row.target_event_id, row.resulting_event_id, payload
+        )
+        return OpBehind(ref, row.visibility, row.owner_principal)
+
+    def _origin(self, changeset_row: int) -> _Origin:
+        if changeset_row not in self._origins:
+            view = self._view
+            row = lethe_history.changeset_at(view.connection, view.project_id, changeset_row)
+            if row is None:
+                raise Corrupt("changeset", changeset_row, "is absent, though a version is of it")
+            self._origins[changeset_row] = _Origin(row.changeset_id, check_changeset(row)["op_digests"])
+        return self._origins[changeset_row]
+
+
+def _corrupt(origin: _Origin, ordinal: int) -> Corrupt:
+    return Corrupt("changeset", origin.changeset_id, f"op {ordinal} does not agree with its digest")
