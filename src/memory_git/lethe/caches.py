@@ -33,6 +33,7 @@ CLAIMS = 20_000
 OPS = 20_000
 CONTRADICTIONS = 20_000
 ORDERS = 4
+HEADS = 20_000
 MADE_ANEW = 8
 
 
@@ -124,6 +125,8 @@ class Caches:
         """version row → (record digest, claims): to read them out of a text takes long."""
         self.ops: Lru[OpBehind] = Lru(OPS)
         """(epoch, table, row) → the op that made a version or relationship, verified when it was read."""
+        self.heads: Lru[tuple[str, bytes, bytes]] = Lru(HEADS)
+        """(epoch, changeset row) → state root and digests of its two tries, verified with the changeset."""
         self.contradictions: Lru[tuple[str, ...]] = Lru(CONTRADICTIONS)
         """(epoch, root row, memory) → the memories that it contradicts in that state."""
         self.orders: Lru[tuple[Any, ...]] = Lru(ORDERS)
@@ -146,4 +149,5 @@ class Caches:
             self.records.clear()
             self.claims.clear()
             self.ops.clear()
+            self.heads.clear()
             self.contradictions.clear()

@@ -20,7 +20,8 @@ from memory_git.domain.diff import semantic_diff
 from memory_git.domain.errors import Corrupt
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Edge
-from memory_git.domain.state_root import memory_key
+from memory_git.domain.state_root import memory_key, state_root
+from memory_git.lethe.changesets import check_changeset
 from memory_git.lethe.conflict_rows import open_conflicts
 from memory_git.lethe.diff_cursor import Place, read_cursor, write_cursor
 from memory_git.lethe.differences import (
@@ -35,6 +36,7 @@ from memory_git.lethe.history import check_limit
 from memory_git.lethe.op_refs import OpRefs
 from memory_git.lethe.session import StoredState, View
 from memory_git.storage import lethe_states
+from memory_git.storage.lethe_history import StateRow
 
 MAX_WHOLE = 100_000
 """Memories that a diff asked for as a whole may hold; a larger one is read by pages."""
@@ -51,9 +53,11 @@ class Comparison:
 
     def __init__(self, view: View, base: str, target: str, audience: Audience | None) -> None:
         self._view = view
-        self._names = (base, target)
         self._audience = audience
-        self._before, self._after = StoredState(view, view.roots(base)), view.state(target)
+        self.base, self.target = (_verified(view, view.state_row(name)) for name in (base, target))
+        self._before, self._after = (
+            StoredState(view, view.roots_at(row)) for row in (self.base, self.target)
+        )
         self._refs = OpRefs(view, audience)
         self._known: dict[str, Change | None] = {}
 
@@ -73,12 +77,13 @@ class Comparison:
 
     def page(self, limit: int, cursor: str | None) -> Json:
         """Gives the sections of one page, with `page` beside them (rules 1 and 2)."""
-        start = read_cursor(cursor, *self._names) if cursor else None
+        names = self.base.changeset_id, self.target.changeset_id
+        start = read_cursor(cursor, *names) if cursor else None
         found = list(islice(self._items(start), limit + 1))
         shown = [item for _, item in found[:limit]]
         page: Json = {"limit": limit}
         if len(found) > limit:
-            page["next"] = write_cursor(found[limit - 1][0], *self._names)
+            page["next"] = write_cursor(found[limit - 1][0], *names)
         sections = semantic_diff(
             [item for item in shown if isinstance(item, Change)],
             [item for item in shown if isinstance(item, EdgeChange)],
@@ -179,18 +184,29 @@ def diff(
     view: View, target: str, base: str | None, audience: Audience | None, limit: int | None, after: str | None
 ) -> Json:
     """Gives the diff of two changesets with what it compares: whole, or a page where a limit or a cursor is given."""
-    row = view.changeset(target)
-    before = view.changeset(base or (row.parents[0] if row.parents else target))
-    comparison = Comparison(view, before.changeset_id, target, audience)
+    parents = view.state_row(target).parents
+    comparison = Comparison(view, base or (parents[0] if parents else target), target, audience)
     if limit is None and after is None:
         shown = comparison.whole(MAX_WHOLE)
     else:
         shown = comparison.page(check_limit(DEFAULT_PAGE if limit is None else limit, MAX_PAGE), after)
     return {
         "project_id": view.project_id,
-        "base_changeset_id": before.changeset_id,
+        "base_changeset_id": comparison.base.changeset_id,
         "target_changeset_id": target,
-        "base_state_root": before.state_root,
-        "target_state_root": row.state_root,
+        "base_state_root": comparison.base.state_root,
+        "target_state_root": comparison.target.state_root,
         **shown,
     }
+
+
+def _verified(view: View, row: StateRow) -> StateRow:
+    """Gives the row of a state whose changeset and root agree with their digests; each is verified once."""
+    place, found = (view.epoch, row.id), (row.state_root, row.memories_digest, row.edges_digest)
+    if view.caches.heads.get(place) != found:
+        check_changeset(view.changeset(row.changeset_id))
+        if state_root(row.memories_digest, row.edges_digest) != row.state_root:
+            raise Corrupt("changeset", row.changeset_id, "its state does not agree with its state root")
+        if view.is_durable:
+            view.caches.heads.put(place, found)
+    return row

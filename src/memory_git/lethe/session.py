@@ -18,7 +18,7 @@ from memory_git.lethe.caches import Caches
 from memory_git.lethe.sources import Sources
 from memory_git.storage import lethe_events, lethe_history, lethe_redaction, lethe_states
 from memory_git.storage.connection import Connection
-from memory_git.storage.lethe_history import ChangesetRow, ProjectRow
+from memory_git.storage.lethe_history import ChangesetRow, ProjectRow, StateRow
 from memory_git.storage.lethe_schema import FIRST_ROW
 from memory_git.storage.lethe_states import EdgeRow, VersionRow
 
@@ -58,13 +58,22 @@ class View:
             raise NotFound("changeset_not_found", "no such changeset in this project")
         return found
 
+    def state_row(self, changeset_id: str) -> StateRow:
+        """Gives where the state of a changeset is, or raises NotFound `changeset_not_found`."""
+        found = lethe_history.get_state(self.connection, self.project_id, changeset_id)
+        if found is None:
+            raise NotFound("changeset_not_found", "no such changeset in this project")
+        return found
+
     def roots(self, changeset_id: str) -> Roots:
         """Gives the two tries of a changeset's state."""
-        return self.roots_at(self.changeset(changeset_id))
+        return self.roots_at(self.state_row(changeset_id))
 
-    def roots_at(self, row: ChangesetRow) -> Roots:
+    def roots_at(self, row: ChangesetRow | StateRow) -> Roots:
         """Gives the two tries of a stored changeset's state, made anew where its nodes are dropped."""
-        return self._made_anew(row) if is_dropped(row) else _roots_of(row)
+        if not is_dropped(row):
+            return _roots_of(row)
+        return self._made_anew(self.changeset(row.changeset_id) if isinstance(row, StateRow) else row)
 
     def _made_anew(self, row: ChangesetRow) -> Roots:
         kept = self.caches.made_anew.get(row.id)
@@ -400,12 +409,12 @@ class UnstoredNodes:
         return row
 
 
-def is_dropped(row: ChangesetRow) -> bool:
+def is_dropped(row: ChangesetRow | StateRow) -> bool:
     """Decides whether the nodes of a changeset's state are dropped: they can be made anew from what is stored besides."""
     return bool((row.memories_count and not row.memories_row) or (row.edges_count and not row.edges_row))
 
 
-def _roots_of(row: ChangesetRow) -> Roots:
+def _roots_of(row: ChangesetRow | StateRow) -> Roots:
     return (
         Root(row.memories_row, row.memories_digest, row.memories_count),
         Root(row.edges_row, row.edges_digest, row.edges_count),

@@ -93,6 +93,27 @@ class ChangesetRow:
 
 
 @dataclass(frozen=True, slots=True)
+class StateRow:
+    """Where the state of a stored changeset is: the part of its row that is small, whatever the changeset holds."""
+
+    id: int
+    changeset_id: str
+    parent_ids: str
+    state_root: str
+    memories_row: int
+    memories_digest: bytes
+    memories_count: int
+    edges_row: int
+    edges_digest: bytes
+    edges_count: int
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Gives the parents' ids, in their order."""
+        return tuple(self.parent_ids.split())
+
+
+@dataclass(frozen=True, slots=True)
 class OpRow:
     """An op as stored; payload and salt are None once redacted. `visibility`, `owner_principal`: who may see it."""
 
@@ -120,7 +141,7 @@ def _insert(connection: Connection, table: str, row: Any) -> None:
 
 
 _PROJECT, _REF, _MOVE = _columns(ProjectRow), _columns(RefRow), _columns(RefMove)
-_CHANGESET, _OP = _columns(ChangesetRow), _columns(OpRow)
+_CHANGESET, _STATE, _OP = _columns(ChangesetRow), _columns(StateRow), _columns(OpRow)
 
 
 # projects
@@ -260,6 +281,15 @@ def get_changeset(connection: Connection, project_id: str, changeset_id: str) ->
         (project_id, changeset_id),
     )
     return ChangesetRow(*found) if found else None
+
+
+def get_state(connection: Connection, project_id: str, changeset_id: str) -> StateRow | None:
+    """Gives where the state of a changeset is, or None."""
+    found = connection.row(
+        f"SELECT {_STATE} FROM changeset WHERE project_id = ? AND changeset_id = ?",
+        (project_id, changeset_id),
+    )
+    return StateRow(*found) if found else None
 
 
 def changeset_at(connection: Connection, project_id: str, row: int) -> ChangesetRow | None:

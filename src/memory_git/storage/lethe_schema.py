@@ -57,13 +57,6 @@ CREATE TABLE changeset (
     ref_name TEXT NOT NULL,
     author_principal TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
-    authored_view BLOB NOT NULL,
-    message TEXT,
-    message_salt TEXT,
-    evidence BLOB,
-    evidence_salt TEXT,
-    verification BLOB,
-    verification_salt TEXT,
     created_at TEXT NOT NULL,
     state_root TEXT NOT NULL,
     memories_row INTEGER NOT NULL,
@@ -77,8 +70,16 @@ CREATE TABLE changeset (
     digest_version INTEGER NOT NULL,
     author_signature TEXT,
     request_salt TEXT NOT NULL,
-    request_digest TEXT NOT NULL
+    request_digest TEXT NOT NULL,
+    message_salt TEXT,
+    evidence_salt TEXT,
+    verification_salt TEXT,
+    message TEXT,
+    evidence BLOB,
+    verification BLOB,
+    authored_view BLOB NOT NULL
 ) STRICT;
+-- What can be large stands last: a column behind it is read past all of it.
 CREATE UNIQUE INDEX changeset_by_id ON changeset (project_id, changeset_id);
 CREATE UNIQUE INDEX changeset_by_key ON changeset (project_id, author_principal, idempotency_key);
 
