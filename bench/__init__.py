@@ -1,1 +1,1 @@
-"""Benchmarks: each module `bench/<name>.py` measures one thing and has `run(quick: bool) -> dict`."""
+"""Benchmarks: ours beside its peers, each in a process of its own (docs/BENCHMARKS.md)."""

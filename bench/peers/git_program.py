@@ -1,0 +1,105 @@
+"""The git program, a bare repository, `core.fsync=all`: plumbing alone, one process a step, as a script that wants speed would do it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bench.participant import Json, timed
+from bench.participant import Participant as Common
+from bench.peers import sharded
+from bench.records import Edit
+
+
+class Participant(Common):
+    """One repository; a commit hashes its texts, rewrites the folders that change and the root by mktree, commits, moves the branch."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._branches = itertools.count()
+
+    def version(self) -> str:
+        return sharded.version()
+
+    def open(self, base: int) -> None:
+        self.base = base
+
+    def close(self) -> None:
+        """Nothing is held: each step is a process of its own."""
+
+    def build(self, count: int) -> Json:
+        """Makes the base by fast-import."""
+        with timed() as clock:
+            sharded.fill(self.folder, count)
+        return clock.told(count=count)
+
+    def _git(self, *arguments: str, given: str | None = None) -> str:
+        return sharded.run(self.folder, *arguments, given=given.encode() if given is not None else None)
+
+    def head(self) -> str:
+        return self._git("rev-parse", "refs/heads/main")
+
+    def commit(self, changes: Sequence[Edit]) -> str:
+        return self._commit("refs/heads/main", self.head(), changes)
+
+    def _commit(self, ref: str, parent: str, changes: Sequence[Edit]) -> str:
+        blobs = self._blobs(changes)
+        shards: dict[str, dict[str, str]] = defaultdict(dict)
+        for change, blob in zip(changes, blobs, strict=True):
+            shards[sharded.shard(change.memory_id)][change.memory_id] = blob
+        root = self._entries(parent)
+        for name, members in shards.items():
+            folder = self._entries(f"{parent}:{name}") if name in root else {}
+            folder |= {member: f"100644 blob {blob}" for member, blob in members.items()}
+            root[name] = f"040000 tree {self._tree(folder)}"
+        return self._finish(ref, self._tree(root), [parent])
+
+    def _blobs(self, changes: Sequence[Edit]) -> list[str]:
+        if len(changes) == 1:
+            return [self._git("hash-object", "-w", "--stdin", given=changes[0].text)]
+        folder = self.folder / "texts"
+        folder.mkdir(exist_ok=True)
+        paths = [folder / str(place) for place in range(len(changes))]
+        for path, change in zip(paths, changes, strict=True):
+            path.write_text(change.text, encoding="utf-8")
+        return self._git(
+            "hash-object", "-w", "--stdin-paths", "--no-filters", given="\n".join(map(str, paths))
+        ).split()
+
+    def _entries(self, tree: str) -> dict[str, str]:
+        lines = (line.split("\t", 1) for line in self._git("ls-tree", tree).splitlines())
+        return {name: entry for entry, name in lines}
+
+    def _tree(self, entries: dict[str, str]) -> str:
+        return self._git("mktree", given="".join(f"{entry}\t{name}\n" for name, entry in entries.items()))
+
+    def _finish(self, ref: str, tree: str, parents: list[str]) -> str:
+        named = [part for parent in parents for part in ("-p", parent)]
+        made = self._git("commit-tree", tree, *named, "-m", "work")
+        self._git("update-ref", ref, made, parents[0])
+        return made
+
+    def read_diff(self, before: str, after: str) -> int:
+        patch = self._git("diff-tree", "-r", "-p", before, after)
+        return sum(line.startswith("diff --git") for line in patch.splitlines())
+
+    def fork(self, left: Sequence[Edit], right: Sequence[Edit]) -> str:
+        start = self.head()
+        branch = f"refs/heads/side-{next(self._branches)}"
+        self._git("update-ref", branch, start)
+        side = self._commit(branch, start, right)
+        self.commit(left)
+        return side
+
+    def join(self, branch: Any) -> str:
+        """Merges by merge-tree --write-tree, which needs no working tree, then commit-tree and update-ref."""
+        head = self.head()
+        return self._finish(
+            "refs/heads/main", self._git("merge-tree", "--write-tree", head, branch), [head, branch]
+        )
+
+    def parents(self, commit: str) -> int:
+        return len(self._git("rev-list", "--parents", "-n", "1", commit).split()) - 1

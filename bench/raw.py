@@ -1,0 +1,61 @@
+"""The least that an import could cost: apsw inserting the same canonical bytes into one indexed table, durable per 10,000.
+
+The bytes are those that ours stored, read from its database before the clock starts: the memory's id, the op's payload, the record's
+body. WAL, synchronous FULL, SQLite's own checkpoints, one `executemany` a transaction, up to the checkpoint at close.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from bench.participant import Json, timed
+
+_TABLE = "CREATE TABLE raw (id INTEGER PRIMARY KEY, memory_id TEXT NOT NULL UNIQUE, payload BLOB NOT NULL, body BLOB NOT NULL)"
+_ROWS = (
+    "SELECT version.memory_id, op.payload, version.body FROM op JOIN version"
+    " ON version.changeset_row = op.changeset_row AND version.ordinal = op.ordinal"
+    " WHERE op.changeset_row = ? ORDER BY op.ordinal"
+)
+
+
+class Participant:
+    """One file, one connection."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._builds = 0
+
+    def close(self) -> None:
+        """Nothing is held between builds."""
+
+    def build(self, source: str) -> Json:
+        """Times inserting what the changesets of a store hold, one transaction each."""
+        self._builds += 1
+        connection = apsw.Connection(str(self.folder / f"raw-{self._builds}.db"))
+        connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = 2")
+        connection.execute(_TABLE)
+        assert connection.pragma("synchronous") == 2, "raw is durable"
+        seconds = cpu = 0.0
+        count = 0
+        for rows in self._batches(source):
+            with timed() as clock, connection:
+                connection.executemany("INSERT INTO raw (memory_id, payload, body) VALUES (?, ?, ?)", rows)
+            seconds, cpu, count = seconds + clock.seconds, cpu + clock.cpu_seconds, count + len(rows)
+        with timed() as closing:
+            connection.close()
+        return {
+            "seconds": seconds + closing.seconds,
+            "cpu_seconds": cpu + closing.cpu_seconds,
+            "count": count,
+        }
+
+    def _batches(self, source: str) -> Any:
+        store = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READONLY)
+        for (row,) in store.execute(
+            "SELECT id FROM changeset WHERE id IN (SELECT changeset_row FROM op) ORDER BY id"
+        ).fetchall():
+            yield store.execute(_ROWS, (row,)).fetchall()
+        store.close()

@@ -1,0 +1,72 @@
+"""Every key that the benchmarks write, with its unit and bar, and the benchmark that measures it.
+
+A key of the issue has a bar. The others say what stands behind it, at another size or against another peer, and have none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+AT_LEAST, AT_MOST = ">=", "<="
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One figure: what it is called, measured in, held against, and by which module of this folder."""
+
+    name: str
+    benchmark: str
+    unit: str
+    bar: float | None = None
+    better: str = AT_LEAST
+
+    def met(self, value: float) -> bool | None:
+        """Decides whether a value meets the bar; None where there is none."""
+        if self.bar is None:
+            return None
+        return value >= self.bar if self.better == AT_LEAST else value <= self.bar
+
+    @property
+    def shown_bar(self) -> str:
+        """Gives the bar as it is printed."""
+        return "" if self.bar is None else f"{self.better} {self.bar:g}"
+
+
+_RATIO = "ratio"
+KEYS = (
+    Key("import_1m_vs_raw", "importing", _RATIO, 0.3),
+    Key("import_1m_peak_rss_mb", "importing", "MiB", 1_200, AT_MOST),
+    Key("import_1m_ops_s", "importing", "ops/s"),
+    Key("commit_one_vs_doltlite", "commit_one", _RATIO, 1.2),
+    Key("commit_one_10k_vs_doltlite", "commit_one", _RATIO),
+    Key("commit_one_100k_vs_pygit2", "commit_one", _RATIO),
+    Key("commit_one_100k_vs_dulwich", "commit_one", _RATIO),
+    Key("commit_one_100k_vs_git", "commit_one", _RATIO),
+    Key("commit_one_1m_over_10k", "commit_one", _RATIO),
+    Key("commit_batch32_vs_doltlite", "commit_batch", _RATIO, 3),
+    Key("commit_batch32_vs_pygit2", "commit_batch", _RATIO, 25),
+    Key("diff10_1m_over_10k", "diff", _RATIO, 2, AT_MOST),
+    Key("diff10_vs_doltlite_100k", "diff", _RATIO, 1.2),
+    Key("diff10_vs_doltlite_10k", "diff", _RATIO),
+    Key("diff10_vs_pygit2_100k", "diff", _RATIO),
+    Key("diff10_vs_dulwich_100k", "diff", _RATIO),
+    Key("diff10_vs_git_100k", "diff", _RATIO),
+    Key("merge100x100_vs_doltlite_100k", "merge", _RATIO, 1),
+    Key("merge100x100_vs_git_100k", "merge", _RATIO, 2),
+    Key("merge100x100_vs_doltlite_10k", "merge", _RATIO),
+    Key("merge100x100_vs_pygit2_100k", "merge", _RATIO),
+    Key("merge100x100_vs_dulwich_100k", "merge", _RATIO),
+    Key("merge100x100_protected_100k_ms", "merge", "ms"),
+    Key("checkout_one_1m_over_10k", "checkout", _RATIO, 2, AT_MOST),
+    Key("context_100k_changesets_over_100", "context", _RATIO, 1.5, AT_MOST),
+    Key("merge_base_100k_vs_pygit2", "merge_base", _RATIO, 1),
+    Key("merge_base_verb_100k_vs_pygit2", "merge_base", _RATIO),
+    Key("bytes_per_commit_100k_vs_doltlite", "bytes_per_commit", _RATIO, 0.6, AT_MOST),
+    Key("bytes_per_commit_100k_vs_pygit2", "bytes_per_commit", _RATIO),
+)
+BY_NAME = {key.name: key for key in KEYS}
+
+
+def benchmarks() -> list[str]:
+    """Gives the benchmarks in the order in which they run."""
+    return list(dict.fromkeys(key.benchmark for key in KEYS))
