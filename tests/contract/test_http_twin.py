@@ -104,6 +104,13 @@ READINGS: dict[str, Callable[[Lethe, World], Any]] = {
     "merge bases": lambda lethe, world: lethe.merge_base("atlas", world.left, world.right),
     "authors": lambda lethe, world: lethe.authors("atlas", world.right, world.root),
     "a diff": lambda lethe, world: lethe.diff(world.right, world.left),
+    "a page of a diff": lambda lethe, world: lethe.diff(world.right, world.left, limit=1),
+    "the next page of a diff": lambda lethe, world: lethe.diff(
+        world.right,
+        world.left,
+        READER,
+        after=lethe.diff(world.right, world.left, limit=1)["page"]["next"],
+    ),
     "a diff for a reader": lambda lethe, world: lethe.diff(world.base, None, READER),
     "memories": lambda lethe, world: lethe.memories("atlas", world.right),
     "a page of memories": lambda lethe, world: lethe.memories(
@@ -152,6 +159,11 @@ REFUSALS: dict[str, Callable[[Lethe, World], Any]] = {
     "a limit of nothing": lambda lethe, world: lethe.memories("atlas", world.left, limit=0),
     "a limit too large": lambda lethe, _: lethe.log("atlas", LEFT, limit=100_000),
     "an unknown cursor": lambda lethe, world: lethe.memories("atlas", world.left, after="?"),
+    "a page of a diff without an end": lambda lethe, world: lethe.diff(world.right, limit=1001),
+    "an unknown place in a diff": lambda lethe, world: lethe.diff(world.right, after="?"),
+    "a place in another diff": lambda lethe, world: lethe.diff(
+        world.left, after=lethe.diff(world.right, world.left, limit=1)["page"]["next"]
+    ),
     "an unknown place in a log": lambda lethe, _: lethe.log("atlas", LEFT, before="?"),
     "a stale commit": lambda lethe, world: lethe.create_changeset(
         _request(LEFT, world.base, _add("n", "n"), key="n")

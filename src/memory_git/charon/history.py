@@ -7,7 +7,7 @@ from typing import Any
 from memory_git.charon.caller import LOCAL_OPERATOR, Caller
 from memory_git.charon.house import House, Passage
 from memory_git.charon.refs import find_ref, head_of, place, require_changeset, visible_refs, working_ref
-from memory_git.charon.seeing import seen_conflicts, seen_proposals
+from memory_git.charon.seeing import seen_conflicts, seen_proposals, with_seen_proposals
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.ids import SHARED_MAIN
 from memory_git.domain.policy import knows_project
@@ -99,13 +99,27 @@ def show(house: House, caller: Caller, project: str | None, changeset_id: str) -
         return found
 
 
-def diff(house: House, caller: Caller, project: str | None, target: str, base: str | None) -> Json:
-    """Gives the semantic diff of two heads, each a ref's name or a changeset id; by default from the first parent."""
-    with house.reads(caller, "diff", project, READ, target=target, base=base) as passage:
+def diff(
+    house: House,
+    caller: Caller,
+    project: str | None,
+    target: str,
+    base: str | None,
+    limit: int | None,
+    after: str | None,
+) -> Json:
+    """Gives the semantic diff of two heads, each a ref's name or a changeset id; by default from the first parent.
+
+    An unresolved conflict is told only with a proposal that the caller sees.
+    """
+    request = {"target": target, "base": base, "limit": limit, "after": after}
+    with house.reads(caller, "diff", project, READ, **request) as passage:
         to = head_of(house, passage, target)
         since = head_of(house, passage, base) if base is not None else None
         passage.ids.update(target=to, base=since)
-        return house.lethe.diff(to, since, passage.audience)
+        found = house.lethe.diff(to, since, passage.audience, limit=limit, after=after)
+        unresolved = with_seen_proposals(house, passage, found["unresolved_conflicts"])
+        return {**found, "unresolved_conflicts": unresolved}
 
 
 def memories(

@@ -35,7 +35,7 @@ from memory_git.charon.judging import (
 )
 from memory_git.charon.refs import find_ref, require_changeset, require_ref, working_ref
 from memory_git.charon.seeing import seen_proposals, sees
-from memory_git.domain.errors import Clash, Invalid, NotFound
+from memory_git.domain.errors import Clash, Invalid, NotFound, TooLarge
 from memory_git.domain.policy import SERVICE_PRINCIPAL, Audience, knows_project
 from memory_git.domain.project_policy import MAX_LIFETIME_S, MIN_LIFETIME_S
 from memory_git.domain.proposals import FINAL_STATUSES, KINDS, OPEN_STATUSES, STATUSES, with_resolutions
@@ -199,12 +199,8 @@ def detail(house: House, row: ProposalRow, audience: Audience) -> Json:
         row.project_id, proposal_id=row.proposal_id, limit=MAX_PAGE, audience=audience
     )
     if row.status in FINAL_STATUSES:
-        base = row.base_changeset_id if row.candidate_changeset_id is None else None
-        diff = house.lethe.diff(
-            row.merged_changeset_id or work_of(row), None if row.merged_changeset_id else base, audience
-        )
         shown |= {
-            "diff": diff,
+            "diff": _closed_diff(house, row, audience),
             "conflicts": stored,
             "stale": False,
             "verdict": {"mergeable": False, "missing": []},
@@ -224,6 +220,23 @@ def detail(house: House, row: ProposalRow, audience: Audience) -> Json:
     }
     listed = shown_proposal(row, reviews, [item["conflict_id"] for item in conflicts])
     return {**listed, "judged_digest": judgement.digest, **shown}
+
+
+def _closed_diff(house: House, row: ProposalRow, audience: Audience) -> Json:
+    """Gives what a closed proposal changed, or would have, with those of its own conflicts that are open; a page if it is too large."""
+    target = row.merged_changeset_id or work_of(row)
+    is_whole_work = row.merged_changeset_id is None and row.candidate_changeset_id is None
+    base = row.base_changeset_id if is_whole_work else None
+    try:
+        diff = house.lethe.diff(target, base, audience)
+    except TooLarge:
+        diff = house.lethe.diff(target, base, audience, limit=MAX_PAGE)
+    own = [
+        {**item, "proposal_ids": [row.proposal_id]}
+        for item in diff["unresolved_conflicts"]
+        if row.proposal_id in item["proposal_ids"]
+    ]
+    return {**diff, "unresolved_conflicts": own}
 
 
 def _listed(house: House, row: ProposalRow, audience: Audience) -> Json:

@@ -57,6 +57,11 @@ def seen_conflicts(
         limit=MAX_CONFLICTS,
         audience=passage.audience,
     )
+    return with_seen_proposals(house, passage, found)
+
+
+def with_seen_proposals(house: House, passage: Passage, found: list[Json]) -> list[Json]:
+    """Gives stored conflicts with the proposals of each that the caller sees; none without one (rule 2)."""
     if sees_all(passage):
         return found
     named = {name for item in found for name in item["proposal_ids"]}

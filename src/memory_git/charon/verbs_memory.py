@@ -62,9 +62,17 @@ class MemoryVerbs:
         """Gives one changeset."""
         return history.show(self._house, caller, project, changeset_id)
 
-    def diff(self, caller: Caller, project: str | None, target: str, base: str | None = None) -> Json:
-        """Gives the semantic diff base → target; each a changeset id or a ref's name."""
-        return history.diff(self._house, caller, project, target, base)
+    def diff(
+        self,
+        caller: Caller,
+        project: str | None,
+        target: str,
+        base: str | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Json:
+        """Gives the semantic diff base → target, whole or by pages; each a changeset id or a ref's name."""
+        return history.diff(self._house, caller, project, target, base, limit, after)
 
     def commit(
         self,

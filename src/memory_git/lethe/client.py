@@ -111,10 +111,19 @@ class LetheClient:
         return part(self._road.get(_at(project_id, "authors"), head=head, without=without), "authors", list)
 
     # states
-    def diff(self, target: str, base: str | None = None, audience: Audience | None = None) -> Json:
-        """Gives the semantic diff."""
+    def diff(
+        self,
+        target: str,
+        base: str | None = None,
+        audience: Audience | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Json:
+        """Gives the semantic diff, or a page of it."""
         body = {} if base is None else {"base_changeset_id": base}
-        return self._road.plan(f"/api/memory/changesets/{_segment(target)}/diff", body, _for(audience))
+        query = {"limit": limit, "after": after, **_for(audience)}
+        return self._road.plan(f"/api/memory/changesets/{_segment(target)}/diff", body, query)
 
     def memories(
         self,

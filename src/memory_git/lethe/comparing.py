@@ -1,7 +1,8 @@
 """The semantic diff of two stored states, whole or by pages (4-history, semantic diff).
 
-1. A page holds up to `limit` of what differs: memories by id, then relationships, then unresolved conflicts. The pages, one after
-   another, are the whole; a page says so, and its `next` is where the following one begins, for these two changesets alone.
+1. A page holds up to `limit` of what differs: memories by id, then relationships; the last page also has the unresolved conflicts. The
+   pages, one after another, are the whole; a page says so, and its `next` is where the following one begins, for these two
+   changesets alone.
 2. A page reads the records of its own changes. To know their order it walks the two trees once, and remembers it.
 3. A conflict is unresolved here when it is stored, open, and one of its parties is a record that differs, as it is before or after.
    Only an audience that may see all its memories on both sides sees it.
@@ -44,8 +45,7 @@ DEFAULT_PAGE, MAX_PAGE = 100, 1000
 _MOST_REMEMBERED = 200_000
 Json = dict[str, Any]
 Key = tuple[str, ...]
-Shown = Change | EdgeChange | Mapping[str, Any]
-Item = tuple[Place, Shown]
+Item = tuple[Place, Change | EdgeChange]
 
 
 class Comparison:
@@ -82,21 +82,22 @@ class Comparison:
         found = list(islice(self._items(start), limit + 1))
         shown = [item for _, item in found[:limit]]
         page: Json = {"limit": limit}
-        if len(found) > limit:
+        is_last = len(found) <= limit
+        if not is_last:
             page["next"] = write_cursor(found[limit - 1][0], *names)
         sections = semantic_diff(
             [item for item in shown if isinstance(item, Change)],
             [item for item in shown if isinstance(item, EdgeChange)],
             change_of=self._change,
             contradicts=contradicted_in(self._after, self._audience),
-            unresolved=[item for item in shown if isinstance(item, Mapping)],
+            unresolved=self._unresolved(self._change) if is_last else (),
         )
         return {**sections, "page": page}
 
     def _items(self, start: Place | None) -> Iterator[Item]:
         """Gives all that differs and shows, in the order of pages, beyond a place."""
         stream, key = start or ("m", ())
-        streams = ("m", "r", "c")
+        streams = ("m", "r")
         for name in streams[streams.index(stream) :]:
             yield from self._stream(name, key if name == stream else ())
 
@@ -105,17 +106,13 @@ class Comparison:
             if item is not None:
                 yield (name, key), item
 
-    def _found(self, name: str, after: Key) -> Iterator[tuple[Key, Shown | None]]:
+    def _found(self, name: str, after: Key) -> Iterator[tuple[Key, Change | EdgeChange | None]]:
         if name == "m":
             for key in _beyond(self._order("m", self._changed_memories), after):
                 yield key, self._change(*key)
-        elif name == "r":
+        else:
             for key in _beyond(self._order("r", self._changed_edges), after):
                 yield key, self._edge_change(Edge(*key))
-        else:
-            rows: dict[Key, Json] = {(row["conflict_id"],): row for row in self._unresolved(self._change)}
-            for key in _beyond(sorted(rows), after):
-                yield key, rows[key]
 
     # what differs, without reading it
 

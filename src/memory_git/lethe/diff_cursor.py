@@ -9,9 +9,9 @@ from memory_git.domain.canonical import canonical_bytes, decode, sha256_hex
 from memory_git.domain.errors import Invalid
 
 Place = tuple[str, tuple[str, ...]]
-"""What stands last on a page: `m` a memory, `r` a relationship, `c` a conflict; and its key."""
+"""What stands last on a page: `m` a memory, `r` a relationship; and its key."""
 
-_KEY_PARTS = {"m": 1, "r": 3, "c": 1}
+_KEY_PARTS = {"m": 1, "r": 3}
 _MARK_DIGITS = 12
 MAX_CURSOR_CHARACTERS = 8192
 

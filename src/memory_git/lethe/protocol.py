@@ -21,7 +21,8 @@ Relationship   {from_memory_id, kind, to_memory_id}
 Conflict       {conflict_id, conflict_type, severity, project_id, base_changeset_id, left_changeset_id, right_changeset_id, identity, memory_ids,
                left, right, detail, similarity?}; left, right: lists of {memory_id, record_digest, summary, changeset_id}; a stored one adds
                {proposal_id, status, outcome?, resolution_note?, resolved_by?, created_at, updated_at}
-Diff           {project_id, base_changeset_id, target_changeset_id, base_state_root, target_state_root, <the sections of chapter 4>}
+Diff           {project_id, base_changeset_id, target_changeset_id, base_state_root, target_state_root, <the sections of chapter 4>,
+               page?: {limit, next?}}; `next` is the following page's `after`, of these two changesets; pages in a row are the whole
 MergeRequest   {ref_name, expected_head, new_head, merge_proposal_id, reviewer_principal, merge_authorization, proposal_state?}
 MergePlan      {base_changeset_ids, target_head, source_head, strategy: up_to_date|fast_forward|merge_commit, conflicts, unsettled, diff,
                authors, private_memory_count}; `unsettled` lists {memory_id, fields, base, left, right} that a merge changeset must answer by ops
@@ -117,8 +118,16 @@ class Lethe(Protocol):
         ...
 
     # states
-    def diff(self, target: str, base: str | None = None, audience: Audience | None = None) -> Json:
-        """Gives the semantic diff base → target (default base: the first parent)."""
+    def diff(
+        self,
+        target: str,
+        base: str | None = None,
+        audience: Audience | None = None,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> Json:
+        """Gives the semantic diff base → target (default base: the first parent): whole, or with a `limit` or `after` a page."""
         ...
 
     def memories(

@@ -80,7 +80,7 @@ def diff(gate: Gate, caller: Caller, arguments: Json) -> Answer:
         project = standing["project"]
         target = standing["working_head"] or SHARED_MAIN
         base = base or SHARED_MAIN
-    found = gate.diff(caller, project, target, base)
+    found = gate.diff(caller, project, target, base, arguments.get("limit"), arguments.get("after"))
     return Answer(found, _counted(found))
 
 
@@ -98,10 +98,11 @@ def _standing(found: Json) -> str:
 
 def _counted(found: Json) -> str:
     counts = {name: len(items) for name, items in found.items() if isinstance(items, list) and items}
-    if not counts:
-        return "No difference."
     told = ", ".join(f"{count_of} {name.replace('_', ' ')}" for name, count_of in counts.items())
-    return f"{found['base_changeset_id']} -> {found['target_changeset_id']}: {told}."
+    heads = f"{found['base_changeset_id']} -> {found['target_changeset_id']}"
+    if found.get("page", {}).get("next"):
+        return f"{heads}, one page: {told}. For the next: these two as base and target, `page.next` as after."
+    return f"{heads}: {told}." if counts else "No difference."
 
 
 def _properties(**properties: Any) -> Json:
@@ -184,7 +185,15 @@ TOOLS = (
         "Compare two states",
         "What changed between two heads (ref or changeset id), by meaning. Without arguments: your branch against accepted memory.",
         diff,
-        Parameters({"project": PROJECT, "target": text(), "base": text("default: target's first parent")}),
+        Parameters(
+            {
+                "project": PROJECT,
+                "target": text(),
+                "base": text("default: target's first parent"),
+                "limit": count("for a page", most=1000),
+                "after": text("`page.next`"),
+            }
+        ),
         _properties(base_changeset_id=STRING, target_changeset_id=STRING, memories_added=LIST),
     ),
     GateTool(

@@ -21,6 +21,8 @@ from memory_git.domain.ids import is_uuid
 @click.option(
     "--base", metavar="REF|CHANGESET", help="What to compare with. Default: the target's first parent."
 )
+@click.option("--limit", type=click.IntRange(1, 1000), help="A page of at most so many changes.")
+@click.option("--after", metavar="NEXT", help="The `next` of the page before.")
 @store_options
 @click.pass_context
 def command(
@@ -28,6 +30,8 @@ def command(
     target: str,
     project: str | None,
     base: str | None,
+    limit: int | None,
+    after: str | None,
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
@@ -40,11 +44,16 @@ def command(
         def head(name: str) -> str:
             return name if is_uuid(name) else the_head(lethe, the_project(lethe, project), name)
 
-        found = lethe.diff(head(target), None if base is None else head(base))
+        since = None if base is None else head(base)
+        found = lethe.diff(head(target), since, limit=limit, after=after)
     if as_json:
         write_document(found)
-    else:
-        write_table(["change", "memory", "summary"], list(_lines(found)), empty="no difference")
+        return
+    write_table(["change", "memory", "summary"], list(_lines(found)), empty="no difference")
+    more = found.get("page", {}).get("next")
+    if more:
+        between = f"{found['target_changeset_id']} --base {found['base_changeset_id']}"
+        click.echo(f"more: {between} --limit {found['page']['limit']} --after {more}", err=True)
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:

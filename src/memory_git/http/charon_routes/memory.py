@@ -88,9 +88,18 @@ def show(gate: TheGate, caller: By, project: str, changeset_id: str) -> JsonAnsw
 
 
 @routes.get("/projects/{project}/diff", responses=answers(shapes.Object))
-def diff(gate: TheGate, caller: By, project: str, target: str, base: str | None = None) -> JsonAnswer:
-    """Gives the semantic diff of two changesets."""
-    return JsonAnswer(gate.diff(caller, project, target, base))
+def diff(
+    gate: TheGate,
+    caller: By,
+    project: str,
+    *,
+    target: str,
+    base: str | None = None,
+    limit: Limit | None = None,
+    after: str | None = None,
+) -> JsonAnswer:
+    """Gives the semantic diff of two changesets; with `limit` or `after` a page, whose `page.next` is the next one's `after`."""
+    return JsonAnswer(gate.diff(caller, project, target, base, limit=limit, after=after))
 
 
 @routes.get("/projects/{project}/memories", responses=answers(shapes.Memories))

@@ -38,10 +38,20 @@ def get_changeset(lethe: Store, changeset_id: str, audience: Reader) -> JsonAnsw
 
 @routes.post("/changesets/{changeset_id}/diff", responses=answers(shapes.Object, 413))
 def diff(
-    lethe: Store, changeset_id: str, audience: Reader, body: bodies.DiffRequest | None = None
+    lethe: Store,
+    changeset_id: str,
+    *,
+    audience: Reader,
+    limit: Limit | None = None,
+    after: str | None = None,
+    body: bodies.DiffRequest | None = None,
 ) -> JsonAnswer:
-    """Gives the semantic diff from a base (the first parent when none is named) to a changeset."""
-    return JsonAnswer(lethe.diff(changeset_id, body.base_changeset_id if body else None, audience))
+    """Gives the semantic diff from a base (the first parent when none is named) to a changeset, whole or by pages.
+
+    With `limit` or `after` it is a page, and `page.next` is the `after` of the following one.
+    """
+    base = body.base_changeset_id if body else None
+    return JsonAnswer(lethe.diff(changeset_id, base, audience, limit=limit, after=after))
 
 
 @routes.post("/{project}/legacy-root", responses=answers(shapes.ProjectStart))
