@@ -16,14 +16,14 @@ from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.change import OpRef
 from memory_git.domain.record import Record
 from memory_git.storage.connection import Connection
-from memory_git.storage.lethe_history import ChangesetRow, graph_rows
+from memory_git.storage.lethe_history import graph_rows
 from memory_git.storage.lethe_schema import PROJECT_SHIFT
 
 if TYPE_CHECKING:
     from memory_git.domain.node_store import NodeWriter
-    from memory_git.lethe.session import Roots, View
+    from memory_git.lethe.session import AnyState, Roots, View
 
-    MakeAnew = Callable[[View, NodeWriter, ChangesetRow], Roots]
+    MakeAnew = Callable[[View, NodeWriter, AnyState], Roots]
 
 V = TypeVar("V")
 

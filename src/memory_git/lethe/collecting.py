@@ -4,7 +4,8 @@ Nodes are a cache of versions and changesets. What is kept, in the order of the 
 
 1. the root and the newest changeset; the heads of all refs; what open conflicts name; where the history of a ref leaves that
    of refs/shared/main;
-2. so many between them that no line of changesets, versions and relationships back to a kept state is longer than `FAR`;
+2. so many between them that no line back to a kept state is longer than `FAR`: a version or relationship counts one, a changeset
+   `A_STEP` besides, which is about what they cost to read;
 3. of the nodes, those that a kept state reaches, and the one of the greatest row: rows are never used again.
 
 All others go at once, with the pointers to them. They are made anew in memory by whoever reads (`rebuilding`), or stored again.
@@ -12,7 +13,7 @@ All others go at once, with the pointers to them. They are made anew in memory b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,14 +21,17 @@ from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.canonical import decode
 from memory_git.domain.ids import SHARED_MAIN
 from memory_git.domain.node_store import load
-from memory_git.domain.trie import EMPTY, Inner, Root
+from memory_git.domain.trie import EMPTY, Inner
 from memory_git.domain.trie_node import LEAF_MAX
-from memory_git.lethe.session import Transaction, View, is_dropped
+from memory_git.lethe.session import Transaction, View, is_dropped, roots_of
 from memory_git.storage import lethe_conflicts, lethe_history, lethe_nodes, lethe_states
-from memory_git.storage.lethe_nodes import Tops
+from memory_git.storage.lethe_history import StateRow
 from memory_git.storage.lethe_schema import row_range
 
 FAR = 20_000
+A_STEP = 3
+BATCH = 100
+"""How many changesets' nodes are stored again in one write."""
 _PAGE = 10_000
 
 
@@ -55,16 +59,16 @@ class Collection:
 
 def plan_collection(view: View, far: int = FAR) -> Collection:
     """Gives what can be dropped; writes nothing."""
-    tops = lethe_nodes.all_tops(view.connection, view.project_id, view.project.number)
-    kept = _kept(view, tops, far)
+    states = lethe_history.all_states(view.connection, view.project_id, view.project.number)
+    kept = _kept(view, states, far)
     reached: set[int] = set()
     passing = _Passing(view)
-    for top in tops:
-        if top.row in kept:
-            _reach(passing, top, reached)
-    changesets = [top.row for top in tops if top.row not in kept and not top.is_dropped]
+    for state in states:
+        if state.id in kept:
+            _reach(passing, state, reached)
+    changesets = [state.id for state in states if state.id not in kept and not is_dropped(state)]
     nodes, node_bytes = _unreached(view, reached)
-    stored = sum(not top.is_dropped for top in tops)
+    stored = sum(not is_dropped(state) for state in states)
     return Collection(changesets, stored - len(changesets), nodes, len(reached), node_bytes)
 
 
@@ -79,34 +83,38 @@ def collect(transaction: Transaction, far: int = FAR) -> Collection:
 
 def dropped_changesets(view: View) -> list[str]:
     """Gives the changesets whose nodes are dropped, in the order of arrival."""
-    tops = lethe_nodes.all_tops(view.connection, view.project_id, view.project.number)
-    return [top.changeset_id for top in tops if top.is_dropped]
+    states = lethe_history.all_states(view.connection, view.project_id, view.project.number)
+    return [state.changeset_id for state in states if is_dropped(state)]
 
 
-def store_again(transaction: Transaction, changeset_id: str) -> bool:
-    """Stores the nodes of a changeset's state again, under rows of their own; False where they are stored."""
-    row = transaction.changeset(changeset_id)
-    if not is_dropped(row):
-        return False
+def store_again(transaction: Transaction, changeset_ids: Iterable[str]) -> int:
+    """Stores the nodes of changesets' states again, under rows of their own; counts those whose nodes were dropped."""
+    rows = [row for name in changeset_ids if is_dropped(row := transaction.state_row(name))]
+    for row in rows:
+        _store_again(transaction, row)
+    return len(rows)
+
+
+def _store_again(transaction: Transaction, row: StateRow) -> None:
     memories, edges = transaction.roots_at(row)
     transaction.flush((memories, edges))
-    lethe_nodes.set_tops(transaction.connection, transaction.project_id, row.id, memories.row, edges.row)
-    return True
+    at = (transaction.connection, transaction.project_id)
+    lethe_nodes.set_tops(*at, row.id, memories.row, edges.row)
 
 
-def _kept(view: View, tops: list[Tops], far: int) -> set[int]:
+def _kept(view: View, states: list[StateRow], far: int) -> set[int]:
     """Gives the rows of the changesets that keep their nodes."""
     named = set(_named(view))
     made = lethe_nodes.counts_made(view.connection, view.project_id, view.project.number)
     ways: dict[str, int] = {}
     kept = set()
-    for top in tops:
-        way = 1 + made.get(top.row, 0) + max((ways[name] for name in top.parents), default=0)
-        is_kept = top.changeset_id in named or top == tops[-1] or way > far
-        if is_kept and not top.is_dropped:
-            kept.add(top.row)
+    for state in states:
+        way = A_STEP + made.get(state.id, 0) + max((ways[name] for name in state.parents), default=0)
+        is_kept = state.changeset_id in named or state == states[-1] or way > far
+        if is_kept and not is_dropped(state):
+            kept.add(state.id)
             way = 0
-        ways[top.changeset_id] = way
+        ways[state.changeset_id] = way
     return kept
 
 
@@ -127,9 +135,9 @@ def _named(view: View) -> Iterator[str]:
         yield from (body[f"{name}_changeset_id"] for name in ("base", "left", "right"))
 
 
-def _reach(view: View, top: Tops, reached: set[int]) -> None:
+def _reach(view: View, state: StateRow, reached: set[int]) -> None:
     """Adds the rows of the nodes that a changeset's tries reach; leaves are told by their counts, unread."""
-    waiting = [Root(*top.memories), Root(*top.edges)]
+    waiting = list(roots_of(state))
     while waiting:
         tree = waiting.pop()
         if tree == EMPTY or tree.row in reached:

@@ -28,9 +28,8 @@ from memory_git.lethe.merging import (
     merge_stored,
     taken_entry,
 )
-from memory_git.lethe.session import Roots, View, is_dropped
+from memory_git.lethe.session import AnyState, Roots, View, is_dropped
 from memory_git.storage import lethe_history
-from memory_git.storage.lethe_history import ChangesetRow
 from memory_git.storage.lethe_nodes import MadeRows, ends_relationships
 
 Puts = dict[bytes, Entry | None]
@@ -71,7 +70,7 @@ class Base:
     nodes: NodeReader
 
 
-def base_among(view: View, step: ChangesetRow) -> Base | None:
+def base_among(view: View, step: AnyState) -> Base | None:
     """Gives what a changeset's parents merge against, as a view knows the states of their bases; None unless it has two."""
     if len(step.parents) < 2:
         return None
@@ -80,19 +79,19 @@ def base_among(view: View, step: ChangesetRow) -> Base | None:
     return Base(*roots, scratch)
 
 
-def bases_of(view: View, step: ChangesetRow) -> tuple[str, ...]:
+def bases_of(view: View, step: AnyState) -> tuple[str, ...]:
     """Gives the best common ancestors of a changeset's two parents; none where it has one."""
     return view.graph().best_common_ancestors(*step.parents) if len(step.parents) > 1 else ()
 
 
-def make_anew(view: View, nodes: NodeWriter, row: ChangesetRow) -> Roots:
+def make_anew(view: View, nodes: NodeWriter, row: AnyState) -> Roots:
     """Gives the tries of a changeset's state, their nodes put where `nodes` puts them; raises Corrupt if they are not its own."""
     roots = _Line(view, nodes).roots_of(row)
     check_roots(row, roots)
     return roots
 
 
-def check_roots(row: ChangesetRow, roots: Roots) -> None:
+def check_roots(row: AnyState, roots: Roots) -> None:
     """Raises Corrupt unless tries have the digests and counts that a changeset names."""
     for name, found, digest, count in (
         ("memories", roots[0], row.memories_digest, row.memories_count),
@@ -110,7 +109,7 @@ class Steps:
         self._nodes = nodes
         self._rows = MadeRows(view.connection, view.project_id, view.project.number)
 
-    def after(self, step: ChangesetRow, parents: Sequence[Growing], base: Base | None) -> Growing:
+    def after(self, step: AnyState, parents: Sequence[Growing], base: Base | None) -> Growing:
         """Gives the state of a changeset; that of an only parent grows into it. `base` is what two parents merge against."""
         if base is None:
             return self._grown(step, parents[0] if parents else Growing(EMPTY, EMPTY), lambda _: ())
@@ -125,7 +124,7 @@ class Steps:
             lambda key: _both_made(*(trie.get(nodes, root, key) for root in roots)),
         )
 
-    def _grown(self, step: ChangesetRow, state: Growing, both_made: BothMade) -> Growing:
+    def _grown(self, step: AnyState, state: Growing, both_made: BothMade) -> Growing:
         for made in self._rows.versions(step.id):
             key = memory_key(made.memory_id)
             sides = both_made(key)
@@ -141,7 +140,7 @@ class Steps:
             state.edge_puts[key] = Entry(key, digest, row, step.id, step.id, 1)
         return state
 
-    def _ended(self, step: ChangesetRow, state: Growing) -> list[bytes]:
+    def _ended(self, step: AnyState, state: Growing) -> list[bytes]:
         """Gives the relationships that stand before a changeset, and of which its last word is that they do not."""
         stands: dict[bytes, bool] = {}
         for op in lethe_history.ops_of(self._view.connection, self._view.project_id, step.id):
@@ -173,7 +172,7 @@ class _Line:
         self._nodes = nodes
         self._states: dict[str, Growing] = {}
 
-    def roots_of(self, row: ChangesetRow) -> Roots:
+    def roots_of(self, row: AnyState) -> Roots:
         """Gives the tries of a changeset."""
         below = self._dropped_below(row)
         needed = Counter(name for step in below for name in (*step.parents, *bases_of(self._view, step)))
@@ -189,15 +188,15 @@ class _Line:
         found = self._states.get(name)
         return self._view.roots(name) if found is None else found.seal(self._nodes)
 
-    def _dropped_below(self, row: ChangesetRow) -> list[ChangesetRow]:
+    def _dropped_below(self, row: AnyState) -> list[AnyState]:
         """Gives a changeset and those before it, as far as none is stored, in the order of arrival."""
-        found: dict[str, ChangesetRow] = {}
+        found: dict[str, AnyState] = {}
         waiting = [row]
         while waiting:
             step = waiting.pop()
             if step.changeset_id not in found:
                 found[step.changeset_id] = step
-                parents = (self._view.changeset(name) for name in step.parents if name not in found)
+                parents = (self._view.state_row(name) for name in step.parents if name not in found)
                 waiting += [parent for parent in parents if is_dropped(parent)]
         return sorted(found.values(), key=lambda step: step.id)
 

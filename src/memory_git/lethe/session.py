@@ -27,6 +27,8 @@ MOST_CLAIMANTS = 256
 REDACTED = "redacted"
 Roots = tuple[Root, Root]
 """The memories' trie and the relationships' trie."""
+AnyState = ChangesetRow | StateRow
+"""What says where the state of a changeset is."""
 
 
 class View:
@@ -69,13 +71,13 @@ class View:
         """Gives the two tries of a changeset's state."""
         return self.roots_at(self.state_row(changeset_id))
 
-    def roots_at(self, row: ChangesetRow | StateRow) -> Roots:
+    def roots_at(self, row: AnyState) -> Roots:
         """Gives the two tries of a stored changeset's state, made anew where its nodes are dropped."""
         if not is_dropped(row):
-            return _roots_of(row)
-        return self._made_anew(self.changeset(row.changeset_id) if isinstance(row, StateRow) else row)
+            return roots_of(row)
+        return self._made_anew(row)
 
-    def _made_anew(self, row: ChangesetRow) -> Roots:
+    def _made_anew(self, row: AnyState) -> Roots:
         kept = self.caches.made_anew.get(row.id)
         if kept is None:
             above = UnstoredNodes(self, self.caches.unstored_rows)
@@ -276,7 +278,7 @@ class Transaction(View):
         """Keeps a node only once it is durable: an earlier write of the same batch may have made it."""
         self.connection.after_commit(lambda: super(Transaction, self)._keep_node(row, digest, body))
 
-    def _made_anew(self, row: ChangesetRow) -> Roots:
+    def _made_anew(self, row: AnyState) -> Roots:
         """Makes the nodes under rows of this write: what its own roots reach of them is stored."""
         return self.caches.make_anew(self, self, row)
 
@@ -409,12 +411,13 @@ class UnstoredNodes:
         return row
 
 
-def is_dropped(row: ChangesetRow | StateRow) -> bool:
+def is_dropped(row: AnyState) -> bool:
     """Decides whether the nodes of a changeset's state are dropped: they can be made anew from what is stored besides."""
     return bool((row.memories_count and not row.memories_row) or (row.edges_count and not row.edges_row))
 
 
-def _roots_of(row: ChangesetRow | StateRow) -> Roots:
+def roots_of(row: AnyState) -> Roots:
+    """Gives the two tries of a changeset's state, as they are stored."""
     return (
         Root(row.memories_row, row.memories_digest, row.memories_count),
         Root(row.edges_row, row.edges_digest, row.edges_count),

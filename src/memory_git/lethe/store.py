@@ -542,10 +542,11 @@ class LetheStore:
         with self._view(project_id) as view:
             names = [changeset_id] if changeset_id else collecting.dropped_changesets(view)
         stored = 0
-        for done, name in enumerate(names):
+        for done in range(0, len(names), collecting.BATCH):
             if progress is not None:
                 progress("changesets", done, len(names))
-            stored += self._write(project_id, partial(collecting.store_again, changeset_id=name))
+            batch = names[done : done + collecting.BATCH]
+            stored += self._write(project_id, partial(collecting.store_again, changeset_ids=batch))
         return stored
 
     def health(self) -> Json:

@@ -314,7 +314,7 @@ def changeset_of_key(
 def graph_rows(connection: Connection, project_id: str, after: int) -> list[tuple[int, str, str]]:
     """Gives (row, changeset id, parent ids) of changesets beyond a row, in the order of arrival."""
     return connection.rows(
-        "SELECT id, changeset_id, parent_ids FROM changeset WHERE project_id = ? AND id > ? AND id < ? ORDER BY id",
+        "SELECT id, changeset_id, parent_ids FROM changeset WHERE +project_id = ? AND id > ? AND id < ? ORDER BY id",
         (project_id, after, row_range(after >> 40)[1]),
     )
 
@@ -346,6 +346,16 @@ def ops_of(connection: Connection, project_id: str, changeset_row: int) -> list[
         (project_id, changeset_row),
     )
     return [OpRow(*row) for row in rows]
+
+
+def all_states(connection: Connection, project_id: str, number: int) -> list[StateRow]:
+    """Gives where the state of every changeset is, in the order of arrival."""
+    least, beyond = row_range(number)
+    rows = connection.rows(
+        f"SELECT {_STATE} FROM changeset WHERE id >= ? AND id < ? AND +project_id = ? ORDER BY id",
+        (least, beyond, project_id),
+    )
+    return [StateRow(*row) for row in rows]
 
 
 def op_at(connection: Connection, project_id: str, changeset_row: int, ordinal: int) -> OpRow | None:

@@ -14,26 +14,6 @@ _COLUMNS = {"version": "memory_id, record_digest", "edge": "from_memory_id, kind
 _PAGE = 64
 
 
-class Tops(NamedTuple):
-    """Where the tries of a changeset stand: row, digest and count of each; of a dropped one the row is `DROPPED`."""
-
-    row: int
-    changeset_id: str
-    parent_ids: str
-    memories: tuple[Any, ...]
-    edges: tuple[Any, ...]
-
-    @property
-    def parents(self) -> list[str]:
-        """Gives the parents' ids."""
-        return self.parent_ids.split()
-
-    @property
-    def is_dropped(self) -> bool:
-        """Decides whether nodes of either trie are dropped."""
-        return any(count and row == DROPPED for row, _, count in (self.memories, self.edges))
-
-
 class MadeVersion(NamedTuple):
     """A version, as the changeset made it: what a leaf entry takes from it."""
 
@@ -106,7 +86,7 @@ class MadeRows:
     def _page(self, table: str, place: int, limit: int) -> list[tuple[Any, ...]]:
         return self._connection.rows(
             f"SELECT id, changeset_row, {_COLUMNS[table]} FROM {table}"
-            " WHERE id >= ? AND id < ? AND project_id = ? ORDER BY id LIMIT ?",
+            " WHERE id >= ? AND id < ? AND +project_id = ? ORDER BY id LIMIT ?",
             (place, self._beyond, self._project_id, limit),
         )
 
@@ -126,7 +106,7 @@ def counts_made(connection: Connection, project_id: str, number: int) -> dict[in
     counts: dict[int, int] = {}
     for table in ("version", "edge"):
         rows = connection.rows(
-            f"SELECT changeset_row, count(*) FROM {table} WHERE id >= ? AND id < ? AND project_id = ? GROUP BY 1",
+            f"SELECT changeset_row, count(*) FROM {table} WHERE id >= ? AND id < ? AND +project_id = ? GROUP BY 1",
             (least, beyond, project_id),
         )
         for changeset_row, count in rows:
@@ -145,7 +125,7 @@ def node_sizes(
 ) -> list[tuple[int, int]]:
     """Gives (row, bytes) of the nodes beyond a row, in order."""
     return connection.rows(
-        "SELECT id, length(body) FROM node WHERE id > ? AND id < ? AND project_id = ? ORDER BY id LIMIT ?",
+        "SELECT id, length(body) FROM node WHERE id > ? AND id < ? AND +project_id = ? ORDER BY id LIMIT ?",
         (after, row_range(number)[1], project_id, limit),
     )
 
@@ -155,17 +135,6 @@ def delete_nodes(connection: Connection, project_id: str, rows: Iterable[int]) -
     connection.execute_many(
         "DELETE FROM node WHERE id = ? AND project_id = ?", [(row, project_id) for row in rows]
     )
-
-
-def all_tops(connection: Connection, project_id: str, number: int) -> list[Tops]:
-    """Gives where the tries of every changeset stand, in the order of arrival."""
-    least, beyond = row_range(number)
-    rows = connection.rows(
-        "SELECT id, changeset_id, parent_ids, memories_row, memories_digest, memories_count, edges_row, edges_digest, edges_count"
-        " FROM changeset WHERE id >= ? AND id < ? AND project_id = ? ORDER BY id",
-        (least, beyond, project_id),
-    )
-    return [Tops(row[0], row[1], row[2], row[3:6], row[6:]) for row in rows]
 
 
 def set_tops(connection: Connection, project_id: str, changeset_row: int, memories: int, edges: int) -> None:

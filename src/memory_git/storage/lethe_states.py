@@ -105,7 +105,7 @@ def all_versions(
     """Gives versions beyond a row, in order."""
     beyond = row_range(number)[1]
     rows = connection.rows(
-        f"SELECT {_VERSION} FROM version WHERE id > ? AND id < ? AND project_id = ? ORDER BY id LIMIT ?",
+        f"SELECT {_VERSION} FROM version WHERE id > ? AND id < ? AND +project_id = ? ORDER BY id LIMIT ?",
         (after, beyond, project_id, limit),
     )
     return [VersionRow(*row) for row in rows]
