@@ -124,6 +124,9 @@ READINGS: dict[str, Callable[[Lethe, World], Any]] = {
     "a merge plan": lambda lethe, world: lethe.plan_merge("atlas", world.left, world.right),
     "a rebase plan": lambda lethe, world: lethe.plan_rebase("atlas", world.right, world.left),
     "a revert plan": lambda lethe, world: lethe.plan_revert("atlas", world.left, world.left),
+    "a revert plan of a range": lambda lethe, world: lethe.plan_revert(
+        "atlas", world.left, world.left, from_changeset_id=world.root
+    ),
     "a cherry-pick plan": lambda lethe, world: lethe.plan_cherry_pick(
         "atlas", [{"changeset_id": world.right, "ordinal": 1}], world.left
     ),
@@ -160,6 +163,9 @@ REFUSALS: dict[str, Callable[[Lethe, World], Any]] = {
     "a limit too large": lambda lethe, _: lethe.log("atlas", LEFT, limit=100_000),
     "an unknown cursor": lambda lethe, world: lethe.memories("atlas", world.left, after="?"),
     "a page of a diff without an end": lambda lethe, world: lethe.diff(world.right, limit=1001),
+    "a range that is none": lambda lethe, world: lethe.plan_revert(
+        "atlas", world.left, world.left, from_changeset_id=world.right
+    ),
     "an unknown place in a diff": lambda lethe, world: lethe.diff(world.right, after="?"),
     "a place in another diff": lambda lethe, world: lethe.diff(
         world.left, after=lethe.diff(world.right, world.left, limit=1)["page"]["next"]

@@ -50,6 +50,20 @@ def test_an_ancestor_is_told_from_a_cousin():
     assert not history.is_ancestor("r", "other")
 
 
+def test_the_mainline_is_the_line_of_first_parents():
+    history = graph("r a<r b<r m<a,b c<m d<b other", max_history=3)
+    assert [one for one in ("r", "a", "b", "m", "c", "d") if history.is_on_mainline(one, "m")] == [
+        "r",
+        "a",
+        "m",
+    ]
+    assert not history.is_on_mainline("c", "m")
+    assert not history.is_on_mainline("r", "other")
+    with pytest.raises(Refused) as refusal:
+        history.is_on_mainline("r", "c")
+    assert refusal.value.code == "history_too_long"
+
+
 def test_a_log_is_topological_and_its_pages_join_without_gap_or_repeat():
     history = graph("r a<r b<r c<a d<b m<c,d n<m")
     assert history.log(["n"], 100) == Page(("n", "m", "d", "c", "b", "a", "r"), ())

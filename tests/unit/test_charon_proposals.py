@@ -351,6 +351,38 @@ def test_a_revert_brings_the_former_value_back_and_deletes_nothing(world: GateWo
     assert [item["record"]["content"] for item in history] == ["former", "mistaken", "former"]
 
 
+def test_a_range_of_accepted_changesets_is_taken_back_by_one_proposal(world: GateWorld) -> None:
+    world.add("one", "m/1", "former")
+    world.accept("one")
+    start = world.head()
+    world.correct("one", "m/1", content="mistaken")
+    world.accept("one")
+    world.add("one", "m/2", "also a mistake")
+    world.accept("one")
+    two = world.caller("two")
+    made = world.gate.propose_revert(two, PROJECT, world.head(), from_changeset_id=start)
+    assert (made["kind"], made["title"]) == ("revert", f"Revert of {start}..{world.head()}")
+    world.approve(made["proposal_id"])
+    world.merge(made["proposal_id"])
+    assert world.content("m/1") == "former"
+    assert world.gate.memory(two, PROJECT, "m/2", ref=MAIN)["record"]["status"] == "retracted"
+
+
+def test_a_range_that_somebody_changed_since_is_refused_with_the_memory(world: GateWorld) -> None:
+    world.add("one", "m/1", "former")
+    world.accept("one")
+    start = world.head()
+    world.correct("one", "m/1", content="mistaken")
+    world.accept("one")
+    end = world.head()
+    world.correct("one", "m/1", content="mended")
+    world.accept("one")
+    with pytest.raises(Clash) as refused:
+        world.gate.propose_revert(world.caller("two"), PROJECT, end, from_changeset_id=start)
+    assert refused.value.code == "ops_refused"
+    assert [item["memory_id"] for item in refused.value.facts["refused"]] == ["m/1"]
+
+
 def test_private_memory_is_not_proposed_but_the_rest_is_offered(world: GateWorld) -> None:
     source = world.commit(
         "one",

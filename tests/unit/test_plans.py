@@ -14,6 +14,7 @@ from memory_git.domain.ops import Op
 from memory_git.domain.plans import Plan, Source, cherry_pick, rebase, revert
 from memory_git.domain.projector import apply
 from memory_git.domain.record import Edge, Lineage, Record, attachment_digest
+from memory_git.domain.revert import Reverted
 from memory_git.domain.state import MemoryState, freeze
 from memory_git.domain.validate import check_ops
 
@@ -78,7 +79,7 @@ def changes(before: MemoryState, now: MemoryState) -> tuple[list[Change], list[E
 
 
 def reverted(before: MemoryState, now: MemoryState, onto: MemoryState) -> Plan:
-    return revert(onto, "changeset-1", "Something", *changes(before, now), salts=salts)
+    return revert(onto, Reverted("changeset-1", "Something"), *changes(before, now), salts=salts)
 
 
 # revert restores
@@ -103,6 +104,46 @@ RESTORED: dict[str, tuple[list[Record], list[dict[str, Any]]]] = {
     "a chain of successors": (
         [A],
         [op("supersede_memory", "a", "n", content="x"), op("correct_memory", "n", "o", content="y")],
+    ),
+    "a chain of corrections": (
+        [A],
+        [op("correct_memory", "a", "n", content="x"), op("correct_memory", "n", "b", content="y")],
+    ),
+    "a correction of what was corrected before": (
+        [
+            Record("a", "1", status="corrected", lineage=Lineage(corrected_by="n"), source_trust="human"),
+            Record("n", "2", lineage=Lineage(corrected_from=("a",)), source_trust="human"),
+        ],
+        [op("correct_memory", "n", "b", content="3"), status("b", "disputed")],
+    ),
+    "a return from a correction": (
+        [
+            Record("a", "1", status="corrected", lineage=Lineage(corrected_by="n"), source_trust="human"),
+            Record(
+                "n",
+                "2",
+                title="t",
+                tags=("x",),
+                evidence=({"note": "y"},),
+                lineage=Lineage(corrected_from=("a",)),
+                source_trust="human",
+            ),
+        ],
+        [status("n", "retracted"), status("a", "active")],
+    ),
+    "a return from a correction that was retracted": (
+        [
+            Record("a", "1", status="corrected", lineage=Lineage(corrected_by="n"), source_trust="human"),
+            Record(
+                "n",
+                "2",
+                status="retracted",
+                status_reason="So.",
+                lineage=Lineage(corrected_from=("a",)),
+                source_trust="human",
+            ),
+        ],
+        [status("a", "active")],
     ),
     "mark_duplicate": ([A, B], [op("mark_duplicate", "a", "b")]),
     "mark_duplicate of a disputed one": (
@@ -167,7 +208,7 @@ def test_a_revert_of_a_revert_brings_the_change_back(records: list[Record], ops:
         found = again.records[memory_id]
         assert isinstance(wanted, Record)
         assert isinstance(found, Record)
-        assert (found.content, found.tags, found.is_active) == (wanted.content, wanted.tags, wanted.is_active)
+        assert (found.content, found.tags, found.status) == (wanted.content, wanted.tags, wanted.status)
     assert again.edges == now.edges
 
 

@@ -97,15 +97,17 @@ def propose_revert(
     project: str | None,
     changeset_id: str,
     *,
+    from_changeset_id: str | None,
     target_ref: str,
     mainline: int | None,
     title: str,
     message: str,
     idempotency_key: str | None,
 ) -> Json:
-    """Commits what takes a changeset back, on a branch of the caller's, and proposes it; gives the proposal."""
+    """Commits what takes a changeset or a range back, on a branch of the caller's, and proposes it; gives the proposal."""
     request = {
         "changeset_id": changeset_id,
+        "from_changeset_id": from_changeset_id,
         "target_ref": target_ref,
         "mainline": mainline,
         "title": title,
@@ -114,31 +116,18 @@ def propose_revert(
     }
     scopes = ("memory.branch", "memory.commit", "memory.propose")
     with house.changes(caller, "propose_revert", project, *scopes, **request) as passage:
-        require_changeset(house, passage, changeset_id)
-        ref = require_ref(house, passage, target_ref)
-        if not ref["protected"]:
-            # On another's branch, which a grant may open, taking back could bring a private value under a wider record.
-            raise Invalid("target_not_protected", "the target is not protected: revert what is accepted")
-        target = ref["head_changeset_id"]
-        if not house.lethe.is_ancestor(passage.project_id, changeset_id, target):
-            raise Invalid(
-                "not_accepted", "the target does not reach that changeset: there is nothing to take back"
-            )
-        plan = house.lethe.plan_revert(passage.project_id, changeset_id, target, mainline)
-        ops = [op for step in plan["steps"] for op in step["ops"]]
-        _require_planned(plan, target)
-        if not ops:
-            raise Clash("already_reverted", "what it changed is not there any more", current_head=target)
-        ref_name = f"refs/topics/revert-{changeset_id}-{target[-12:]}-{passage.principal_id[:48]}"
+        target, step = _planned_revert(house, passage, target_ref, changeset_id, mainline, from_changeset_id)
+        since = f"{from_changeset_id[-12:]}-" if from_changeset_id else ""
+        ref_name = f"refs/topics/revert-{since}{changeset_id}-{target[-12:]}-{passage.principal_id[:48]}"
         _make_own_ref(house, passage, ref_name, target)
         head = commit_planned(
             house,
             passage,
             ref_name=ref_name,
             parent=target,
-            message=message or plan["steps"][0]["message"],
-            ops=_worth(passage, ops),
-            key=f"revert:{changeset_id}:{target}",
+            message=message or step["message"],
+            ops=_worth(passage, step["ops"]),
+            key=f"revert:{since}{changeset_id}:{target}",
         )
         passage.ids.update(changeset_id=head, ref_name=ref_name)
         asked = Asked(
@@ -147,12 +136,41 @@ def propose_revert(
             head_changeset_id=head,
             base_changeset_id=None,
             kind="revert",
-            title=title or f"Revert of {changeset_id}",
+            title=title or f"Revert of {f'{from_changeset_id}..' if from_changeset_id else ''}{changeset_id}",
             message=message,
             selected_ops=None,
             lifetime_s=None,
         )
         return propose_in(house, passage, asked, idempotency_key)
+
+
+def _planned_revert(
+    house: House,
+    passage: Passage,
+    target_ref: str,
+    changeset_id: str,
+    mainline: int | None,
+    since: str | None,
+) -> tuple[str, Json]:
+    """Gives the head of a protected ref, and the one changeset that takes back there what was asked for."""
+    for name in (changeset_id, since):
+        if name is not None:
+            require_changeset(house, passage, name)
+    ref = require_ref(house, passage, target_ref)
+    if not ref["protected"]:
+        # On another's branch, which a grant may open, taking back could bring a private value under a wider record.
+        raise Invalid("target_not_protected", "the target is not protected: revert what is accepted")
+    target = str(ref["head_changeset_id"])
+    if not house.lethe.is_ancestor(passage.project_id, changeset_id, target):
+        raise Invalid(
+            "not_accepted", "the target does not reach that changeset: there is nothing to take back"
+        )
+    plan = house.lethe.plan_revert(passage.project_id, changeset_id, target, mainline, since)
+    _require_planned(plan, target)
+    (step,) = plan["steps"]
+    if not step["ops"]:
+        raise Clash("already_reverted", "what it changed is not there any more", current_head=target)
+    return target, step
 
 
 def _make_own_ref(house: House, passage: Passage, ref_name: str, head: str) -> None:

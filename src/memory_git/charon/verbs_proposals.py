@@ -141,13 +141,15 @@ class ProposalVerbs:
         title: str = "",
         message: str | None = None,
         idempotency_key: str | None = None,
+        from_changeset_id: str | None = None,
     ) -> Json:
-        """Proposes to take an accepted changeset back."""
+        """Proposes to take an accepted changeset back, or all that was accepted after another one up to it."""
         return rewrites.propose_revert(
             self._house,
             caller,
             project,
             changeset_id,
+            from_changeset_id=from_changeset_id,
             target_ref=target_ref,
             mainline=mainline,
             title=title,

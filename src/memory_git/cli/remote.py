@@ -168,11 +168,16 @@ class RemoteGate:
         title: str = "",
         message: str | None = None,
         idempotency_key: str | None = None,
+        from_changeset_id: str | None = None,
     ) -> Json:
-        """Proposes to take a changeset back."""
+        """Proposes to take a changeset back, or a range."""
         body = {"changeset_id": changeset_id, "target_ref": target_ref, "mainline": mainline, "title": title}
-        path = self._in(project, "reverts")
-        return self._road.post(path, **body, message=message, idempotency_key=idempotency_key)
+        more = {
+            "message": message,
+            "idempotency_key": idempotency_key,
+            "from_changeset_id": from_changeset_id,
+        }
+        return self._road.post(self._in(project, "reverts"), **body, **more)
 
     def redact(self, _caller: Caller, project: str | None, memory_id: str, reason: str) -> Json:
         """Erases a memory for good."""

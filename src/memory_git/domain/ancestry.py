@@ -121,6 +121,16 @@ class CommitGraph:
                     walk.paint(parent, _LEFT)
         return False
 
+    def is_on_mainline(self, a: str, of: str) -> bool:
+        """Decides whether first parents lead from `of` to `a`, or it is it."""
+        wanted, position = self.position(a), self.position(of)
+        for _ in range(self.max_history):
+            parents = self.parents_at(position)
+            if position <= wanted or not parents:
+                return position == wanted
+            position = parents[0]
+        raise _too_long(self.max_history)
+
     def reachable_not_from(self, head: str, exclude: Iterable[str]) -> list[str]:
         """Gives the changesets reachable from the head and from none of the excluded, parents first."""
         walk = _Walk(self)
@@ -187,13 +197,13 @@ class _Walk:
     def take(self) -> tuple[int, int]:
         """Gives the newest pending changeset with all its paint; raises TooLarge `history_too_long`."""
         if not self._left:
-            raise TooLarge(
-                "history_too_long",
-                f"the answer lies beyond {self._limit} changesets",
-                max_history=self._limit,
-            )
+            raise _too_long(self._limit)
         self._left -= 1
         position = -heappop(self._queue)
         paint = self._paints.pop(position)
         self.pending[paint] -= 1
         return position, paint
+
+
+def _too_long(most: int) -> TooLarge:
+    return TooLarge("history_too_long", f"the answer lies beyond {most} changesets", max_history=most)

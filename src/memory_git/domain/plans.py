@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory_git.domain.change import Change, EdgeChange
+from memory_git.domain.errors import Fault
 from memory_git.domain.merge import changed_fields, merge_records
 from memory_git.domain.ops import Op
 from memory_git.domain.projector import Applied, apply
 from memory_git.domain.record import Conflicted, Record
-from memory_git.domain.revert import take_back
+from memory_git.domain.revert import Reverted, take_back
 from memory_git.domain.state import EventContent, Overlay, Salts, StateView
 from memory_git.domain.validate import check_ops
 
@@ -168,30 +169,25 @@ def _lay(overlay: Overlay, applied: Applied) -> None:
 
 
 def revert(
-    state: StateView,
-    changeset_id: str,
-    message: str,
-    changes: Iterable[Change],
-    edges: Iterable[EdgeChange],
-    *,
-    salts: Salts,
+    state: StateView, what: Reverted, changes: Iterable[Change], edges: Iterable[EdgeChange], *, salts: Salts
 ) -> Plan:
-    """Plans the ops that take one changeset back on a state; what was changed again since is refused (`revert.take_back`)."""
-    taken = take_back(state, changes, edges, f"Revert of {changeset_id}", salts)
-    ops = tuple(_stamped(op, changeset_id) for op in taken.ops)
-    plan = Plan([Step(changeset_id, f'Revert "{message}"', ops)])
-    plan.refused += [{"source_changeset_id": changeset_id, **refusal} for refusal in taken.refused]
-    tried, faults = check_ops([dict(op) for op in ops], iter(()))
+    """Plans the ops that take a changeset or a range back on a state, all or nothing (`revert.take_back`)."""
+    taken = take_back(state, changes, edges, what, salts)
+    plan = Plan([Step(what.changeset_id, what.title, tuple(taken.ops))], list(taken.refused))
+    tried, faults = check_ops([dict(op) for op in taken.ops], iter(()))
     faults = faults or apply(state, tried, salts=salts).faults
-    for fault in faults:
-        op = ops[fault.ordinal or 0]
-        refusal = _refusal(changeset_id, None, f"{op['op_type']}: {fault.field}: {fault.rule}", [])
-        plan.refused.append({**refusal, "memory_id": op["target_event_id"], "fields": []})
+    plan.refused += [_untaken(what, taken.ops, fault) for fault in faults]
     return plan
 
 
-def _stamped(op: Mapping[str, Any], changeset_id: str) -> Mapping[str, Any]:
-    return {**op, "payload": {**op["payload"], "source_changeset_id": changeset_id}}
+def _untaken(what: Reverted, ops: Sequence[Mapping[str, Any]], fault: Fault) -> Mapping[str, Any]:
+    """Gives the refusal of an op that the state does not allow, or of all where they are too many."""
+    reason = f"{fault.field}: {fault.rule}"
+    if fault.ordinal is None:
+        return {**_refusal(what.changeset_id, None, reason, []), "memory_id": None, "fields": []}
+    op = ops[fault.ordinal]
+    refusal = _refusal(op["payload"]["source_changeset_id"], None, f"{op['op_type']}: {reason}", [])
+    return {**refusal, "memory_id": op["target_event_id"], "fields": []}
 
 
 def _refusal(

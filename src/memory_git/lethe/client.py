@@ -173,9 +173,21 @@ class LetheClient:
         body = {"selected": [dict(one) for one in selected], "onto": onto}
         return self._road.plan(_at(project_id, "cherry-pick/plan"), body)
 
-    def plan_revert(self, project_id: str, changeset_id: str, onto: str, mainline: int | None = None) -> Json:
+    def plan_revert(
+        self,
+        project_id: str,
+        changeset_id: str,
+        onto: str,
+        mainline: int | None = None,
+        from_changeset_id: str | None = None,
+    ) -> Json:
         """Plans a revert."""
-        body = {"changeset_id": changeset_id, "onto": onto, "mainline": mainline}
+        body = {
+            "changeset_id": changeset_id,
+            "onto": onto,
+            "mainline": mainline,
+            "from_changeset_id": from_changeset_id,
+        }
         return self._road.plan(_at(project_id, "revert/plan"), body)
 
     def detect_conflicts(

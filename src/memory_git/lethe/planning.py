@@ -12,6 +12,7 @@ from memory_git.domain.ops import Op, op_from_json
 from memory_git.domain.plans import Plan, Source, cherry_pick, rebase, revert
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Conflicted
+from memory_git.domain.revert import Reverted
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.changesets import stored_ops
 from memory_git.lethe.comparing import Comparison
@@ -26,6 +27,7 @@ from memory_git.lethe.merging import Meeting, changes_of_merge, meet
 from memory_git.lethe.protected import private_in_delta
 from memory_git.lethe.session import View, admits
 from memory_git.storage import lethe_states
+from memory_git.storage.lethe_history import ChangesetRow
 
 
 def merge_plan(view: View, target: str, source: str, audience: Audience | None) -> dict[str, Any]:
@@ -137,26 +139,43 @@ def cherry_pick_plan(view: View, selected: Sequence[Mapping[str, Any]], onto: st
     return _shown(onto, plan)
 
 
-def revert_plan(view: View, changeset_id: str, onto: str, mainline: int | None) -> dict[str, Any]:
-    """Plans the ops that take one changeset back on a head; of a merge, what it brought against the chosen parent (1 or 2)."""
+def revert_plan(
+    view: View, changeset_id: str, onto: str, mainline: int | None, since: str | None = None
+) -> dict[str, Any]:
+    """Plans the ops that take back on a head: one changeset; a merge, against the chosen parent (1 or 2); or all that the mainline
+    of a changeset gained beyond `since`, merges included, as one.
+    """
     row = view.changeset(changeset_id)
+    before = _parent_to_keep(row, mainline) if since is None else _start_of_range(view, since, row, mainline)
+    roots = view.roots(before), view.roots(changeset_id)
+    plan = revert(
+        view.state(onto),
+        Reverted(changeset_id, row.message or "", since),
+        changes_between(view, *roots),
+        edge_changes_between(view, *roots),
+        salts=lambda memory_id: _known_salt(view, memory_id),
+    )
+    return _shown(onto, plan)
+
+
+def _parent_to_keep(row: ChangesetRow, mainline: int | None) -> str:
     if not row.parents:
         raise Invalid("nothing_to_revert", "the root has nothing to take back")
     if len(row.parents) == 1 and mainline not in (None, 1):
         raise Invalid("not_a_merge", "the changeset has one parent: there is no other mainline")
     if len(row.parents) > 1 and mainline not in (1, 2):
         raise Invalid("mainline_needed", "the changeset is a merge: say which parent to keep, 1 or 2")
-    parent = row.parents[(mainline or 1) - 1]
-    before, after = view.roots(parent), view.roots(changeset_id)
-    plan = revert(
-        view.state(onto),
-        changeset_id,
-        row.message or "",
-        changes_between(view, before, after),
-        edge_changes_between(view, before, after),
-        salts=lambda memory_id: _known_salt(view, memory_id),
-    )
-    return _shown(onto, plan)
+    return row.parents[(mainline or 1) - 1]
+
+
+def _start_of_range(view: View, since: str, row: ChangesetRow, mainline: int | None) -> str:
+    if mainline is not None:
+        raise Invalid("bad_range", "a range follows first parents: name no mainline with it")
+    if since == row.changeset_id or not view.graph().is_on_mainline(since, row.changeset_id):
+        raise Invalid(
+            "bad_range", "a range begins before its end, on the end's line of first parents", start=since
+        )
+    return since
 
 
 def _shown(onto: str, plan: Plan) -> dict[str, Any]:

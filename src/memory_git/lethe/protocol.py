@@ -173,8 +173,16 @@ class Lethe(Protocol):
         """Plans copies of selected ops ({changeset_id, ordinal}) on a head; ops whose needs are absent come in `refused`."""
         ...
 
-    def plan_revert(self, project_id: str, changeset_id: str, onto: str, mainline: int | None = None) -> Json:
-        """Plans the ops that take back one changeset on a head. RewritePlan."""
+    def plan_revert(
+        self,
+        project_id: str,
+        changeset_id: str,
+        onto: str,
+        mainline: int | None = None,
+        from_changeset_id: str | None = None,
+    ) -> Json:
+        """Plans the ops that take back one changeset on a head, or with a `from_changeset_id` all that the line of first parents gained
+        beyond it. RewritePlan."""
         ...
 
     def detect_conflicts(

@@ -335,10 +335,17 @@ class LetheStore:
         with self._view(project_id) as view:
             return planning.cherry_pick_plan(view, selected, onto)
 
-    def plan_revert(self, project_id: str, changeset_id: str, onto: str, mainline: int | None = None) -> Json:
-        """Plans the ops that take back one changeset on a head."""
+    def plan_revert(
+        self,
+        project_id: str,
+        changeset_id: str,
+        onto: str,
+        mainline: int | None = None,
+        from_changeset_id: str | None = None,
+    ) -> Json:
+        """Plans the ops that take back one changeset, or a range, on a head."""
         with self._view(project_id) as view:
-            return planning.revert_plan(view, changeset_id, onto, mainline)
+            return planning.revert_plan(view, changeset_id, onto, mainline, from_changeset_id)
 
     def detect_conflicts(
         self, project_id: str, base: str, left: str, right: str, audience: Audience | None = None

@@ -103,12 +103,13 @@ TOOLS = (
         "memory_revert_propose",
         "Propose a revert",
         "Proposes to take an accepted changeset back by a new one; history is kept. mainline: for a merge, which parent "
-        "to go back to (1 = first).",
+        "to go back to (1 = first). from_changeset_id: take back all accepted after it, up to changeset_id.",
         revert_propose,
         Parameters(
             {
                 "project": PROJECT,
                 "changeset_id": text(),
+                "from_changeset_id": text(),
                 "target_ref": text(f"default: {SHARED_MAIN}"),
                 "mainline": count(most=2),
                 "title": text(),

@@ -277,6 +277,9 @@ def rebase(
     "--target", default=_SHARED_MAIN, show_default=True, metavar="REF", help="Where it was accepted."
 )
 @click.option("--mainline", type=click.IntRange(1, 2), help="Of a merge: the parent that stays, 1 or 2.")
+@click.option(
+    "--from", "start", metavar="CHANGESET", help="Take back all that was accepted after this one, up to it."
+)
 @click.option("--title", default="", help="A short name.")
 @click.option("--message", "-m", help="Why it is taken back.")
 @click.option(
@@ -291,6 +294,7 @@ def revert(
     project: str | None,
     target: str,
     mainline: int | None,
+    start: str | None,
     title: str,
     message: str | None,
     idempotency_key: str | None,
@@ -298,7 +302,7 @@ def revert(
     data_dir: Path | None,
     as_json: bool,
 ) -> None:
-    """Propose to take an accepted changeset back.
+    """Propose to take an accepted changeset back, or a range of them.
 
     Example: charon proposal revert 0198c5f0-… --project default -m "The limit was raised again."
     """
@@ -307,7 +311,7 @@ def revert(
         data_dir,
         principal,
         lambda gate, caller: gate.propose_revert(
-            caller, project, changeset_id, target, mainline, title, message, idempotency_key
+            caller, project, changeset_id, target, mainline, title, message, idempotency_key, start
         ),
         as_json=as_json,
     )

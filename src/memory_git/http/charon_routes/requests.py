@@ -92,9 +92,10 @@ class RedactRequest(Body):
 
 
 class RevertRequest(Body):
-    """A changeset to take back, by a proposal."""
+    """A changeset to take back, by a proposal; or all after `from_changeset_id`, by first parents, up to it."""
 
     changeset_id: str
+    from_changeset_id: str | None = None
     target_ref: str = "refs/shared/main"
     mainline: Annotated[int, Field(ge=1, le=2)] | None = None
     title: str = ""

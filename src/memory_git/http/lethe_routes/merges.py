@@ -33,7 +33,9 @@ def plan_cherry_pick(lethe: Store, project: str, body: bodies.CherryPickPlanRequ
 @routes.post("/{project}/revert/plan", responses=answers(shapes.Object, 409, 413))
 def plan_revert(lethe: Store, project: str, body: bodies.RevertPlanRequest) -> JsonAnswer:
     """Plans the ops that take back one changeset on a head."""
-    return JsonAnswer(lethe.plan_revert(project, body.changeset_id, body.onto, body.mainline))
+    return JsonAnswer(
+        lethe.plan_revert(project, body.changeset_id, body.onto, body.mainline, body.from_changeset_id)
+    )
 
 
 @routes.post("/{project}/conflicts/detect", responses=answers(shapes.Conflicts, 413))

@@ -150,11 +150,15 @@ class CherryPickPlanRequest(Body):
 
 
 class RevertPlanRequest(Body):
-    """What to take back where; `mainline` is the parent (1 or 2) that a merge is reverted to."""
+    """What to take back where; `mainline` is the parent (1 or 2) that a merge is reverted to.
+
+    With `from_changeset_id`, an ancestor by first parents, all that came after it is taken back, up to the changeset.
+    """
 
     changeset_id: str
     onto: str
     mainline: Annotated[int, Field(ge=1, le=2)] | None = None
+    from_changeset_id: str | None = None
 
 
 class _ContextRequest(Body):
