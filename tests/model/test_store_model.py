@@ -7,9 +7,12 @@ and merges by hand, entry by entry; what one op or one field does is the domain'
 from __future__ import annotations
 
 import itertools
+import json
+import re
 import shutil
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +20,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, multiple, precondition, rule
 from store_world import PROJECT, StoreWorld, add
 
 from memory_git.domain.change import Change, EdgeChange, OpRef
@@ -28,11 +31,13 @@ from memory_git.domain.projector import Applied, apply
 from memory_git.domain.record import Conflicted, Edge, Record, attachment_digest
 from memory_git.domain.state import MemoryState
 from memory_git.domain.validate import check_ops, presumed_ids
+from memory_git.lethe import collecting
 
 Op = dict[str, Any]
 NAMES = [f"m{number}" for number in range(6)]
 REFS = [f"refs/agents/a{number}/main" for number in range(4)]
 _ROWS = itertools.count(1)
+_NAME = re.compile(r'"(m\d)"')
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,13 @@ class Dictionary:
         self.order.append(name)
         above = (self._ancestors[parent] for parent in made.parents)
         self._ancestors[name] = frozenset([name]).union(*above)
+
+    def forget(self, memory_ids: Iterable[str]) -> None:
+        """Takes memories out of every state: nothing is known of them any more."""
+        for made in self.changesets.values():
+            made.entries = {
+                name: entry for name, entry in made.entries.items() if name not in set(memory_ids)
+            }
 
     def ancestors(self, name: str) -> frozenset[str]:
         return self._ancestors[name]
@@ -262,6 +274,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.heads = dict.fromkeys(REFS, self.world.root)
         self.shared = self.world.root
         self.merges = 0
+        self.erased: set[str] = set()
         for ref in REFS:
             self.world.store.create_branch(PROJECT, ref, self.world.root, "system")
         self._commit(REFS[0], [self.world.root], [add(name, "The port is 80.") for name in NAMES[:4]])
@@ -274,7 +287,11 @@ class StoreMachine(RuleBasedStateMachine):
             assert faults == [], faults
             for name in self.model.order:
                 self._agrees(name)
-            self._erase("m1")
+            for memory_id in sorted({"m1", "m2"} - self.erased):
+                self.erase(memory_id)
+            self._is_sound()
+            self.drop_nodes(4)
+            self._is_sound()
         finally:
             self.world.close()
             shutil.rmtree(self.folder)
@@ -283,7 +300,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=changesets, ref=st.sampled_from(REFS), ops=st.lists(any_op(), min_size=1, max_size=4))
     def commit_as_it_comes(self, ref: str, ops: list[Op]) -> Any:
-        made = self._commit(ref, [self.heads[ref]], [self._named(op) for op in ops])
+        made = self._commit(ref, [self.heads[ref]], [self._detaching(op) for op in ops])
         return made or multiple()
 
     @rule(target=changesets, ref=st.sampled_from(REFS), ops=st.lists(any_op(), min_size=2, max_size=6))
@@ -325,21 +342,31 @@ class StoreMachine(RuleBasedStateMachine):
         ops = self.world.store.get_changeset(picked)["ops"]
         if not ops:
             return multiple()
-        chosen = [{"changeset_id": picked, "ordinal": ops[place % len(ops)]["ordinal"]}]
-        plan = self.world.store.plan_cherry_pick(PROJECT, chosen, self.heads[ref])
+        if any("payload" not in op for op in ops):
+            with pytest.raises(Invalid, match="redacted"):
+                self.world.store.plan_cherry_pick(PROJECT, [_chosen(picked, ops[0])], self.heads[ref])
+            return multiple()
+        chosen = [_chosen(picked, op) for op in (ops[place % len(ops)], *ops[place + 1 :: 2])]
+        plan = self.world.store.plan_cherry_pick(PROJECT, chosen[: 1 + place % 2], self.heads[ref])
         return self._follow(ref, plan) or multiple()
 
     @rule(target=changesets, ref=st.sampled_from(REFS), onto=st.sampled_from(REFS))
     def rebase(self, ref: str, onto: str) -> Any:
-        plan = self.world.store.plan_rebase(PROJECT, self.heads[ref], self.heads[onto])
-        return self._follow(onto, plan) or multiple()
+        with self._unless_erased() as told:
+            plan = self.world.store.plan_rebase(PROJECT, self.heads[ref], self.heads[onto])
+            return self._follow(onto, plan) or multiple()
+        assert told.refused
+        return multiple()
 
     @rule(target=changesets, name=changesets, ref=st.sampled_from(REFS), mainline=st.sampled_from([1, 2]))
     def revert(self, name: str, ref: str, mainline: int) -> Any:
         parents = self.model.changesets[name].parents
         chosen = mainline if len(parents) == 2 else None
-        plan = self.world.store.plan_revert(PROJECT, name, self.heads[ref], chosen)
-        return self._follow(ref, plan) or multiple()
+        with self._unless_erased() as told:
+            plan = self.world.store.plan_revert(PROJECT, name, self.heads[ref], chosen)
+            return self._follow(ref, plan) or multiple()
+        assert told.refused
+        return multiple()
 
     @rule(ref=st.sampled_from(REFS))
     def accept(self, ref: str) -> None:
@@ -347,6 +374,10 @@ class StoreMachine(RuleBasedStateMachine):
         source = self.heads[ref]
         if source in self.model.ancestors(self.shared):
             return
+        with self._unless_erased():
+            self._accept(source)
+
+    def _accept(self, source: str) -> None:
         plan = self.world.store.plan_merge(PROJECT, self.shared, source)
         forward = self.shared in self.model.ancestors(source)
         assert plan["strategy"] == ("fast_forward" if forward else "merge_commit")
@@ -366,6 +397,25 @@ class StoreMachine(RuleBasedStateMachine):
     def restart(self) -> None:
         self.world.restart()
 
+    @precondition(lambda self: len(self.model.order) > 6)
+    @rule(memory_id=memory_ids, is_meant=st.integers(0, 3))
+    def erase(self, memory_id: str, is_meant: int = 0) -> None:
+        """Redacts a memory with its lineage, now and then; all others stay what they were at every changeset."""
+        if is_meant or not any(memory_id in made.entries for made in self.model.changesets.values()):
+            return
+        found = self.world.store.redact(PROJECT, memory_id, principal="officer", reason="asked")
+        assert memory_id in found["memory_ids"]
+        self.erased.update(found["memory_ids"])
+        self.model.forget(found["memory_ids"])
+
+    @rule(far=st.sampled_from([4, 12, 40, 20_000]))
+    def drop_nodes(self, far: int) -> None:
+        self.world.store._write(PROJECT, lambda transaction: collecting.collect(transaction, far))
+
+    @rule(name=changesets, every=st.booleans())
+    def rebuild_nodes(self, name: str, every: bool) -> None:
+        self.world.store.rebuild_nodes(PROJECT, None if every else name)
+
     # reading
 
     @rule(one=changesets, two=changesets, ref=st.sampled_from(REFS))
@@ -382,12 +432,16 @@ class StoreMachine(RuleBasedStateMachine):
         before, after = self.model.changesets[one], self.model.changesets[two]
         expected = semantic_diff(_changes(before, after), _edge_changes(before, after))
         for section in SECTIONS:
-            assert _shown(found[section]) == _shown(expected[section]), section
+            assert self._shown(found[section]) == self._shown(expected[section]), section
 
     def _plan(self, one: str, two: str) -> None:
         """What a plan says would change is what the merge changes."""
         if one == two:
             return
+        with self._unless_erased():
+            self._plan_agrees(one, two)
+
+    def _plan_agrees(self, one: str, two: str) -> None:
         plan = self.world.store.plan_merge(PROJECT, one, two)
         met = self.model.met(one, two)
         assert {item["memory_id"] for item in plan["unsettled"]} == set(met.conflicted)
@@ -398,7 +452,7 @@ class StoreMachine(RuleBasedStateMachine):
         after.edges = met.edges
         expected = semantic_diff(_changes(before, after), _edge_changes(before, after))
         for section in SECTIONS:
-            assert _shown(plan["diff"][section]) == _shown(expected[section]), section
+            assert self._shown(plan["diff"][section]) == self._shown(expected[section]), section
 
     def _context(self, ref: str) -> None:
         found = self.world.store.context(PROJECT, {"ref_name": ref, "limit": 100})
@@ -423,9 +477,12 @@ class StoreMachine(RuleBasedStateMachine):
             self._is_refused_with_the_conflicts(ref, parents, met)
         for answers in (_answers(met, answer), _retractions(met)):
             more = [op for op in map(self._named, ops) if not self._at_fault(parents, [*answers, op])]
-            made = self._commit(ref, parents, [*answers, *more[:1]]) or self._commit(ref, parents, answers)
-            if made is not None:
-                return made
+            with self._unless_erased():
+                made = self._commit(ref, parents, [*answers, *more[:1]]) or self._commit(
+                    ref, parents, answers
+                )
+                if made is not None:
+                    return made
         return None
 
     def _sound(self, ref: str, ops: Iterable[Op]) -> list[Op]:
@@ -440,6 +497,15 @@ class StoreMachine(RuleBasedStateMachine):
         return bool(at_fault or applied.unsettled)
 
     def _named(self, op: Op) -> Op:
+        """Gives an op on memories that are not erased: others take the places of those."""
+        return self._detaching(json.loads(_NAME.sub(lambda found: self._heir(found[1]), json.dumps(op))))
+
+    def _heir(self, memory_id: str) -> str:
+        while memory_id in self.erased:
+            memory_id += "+"
+        return f'"{memory_id}"'
+
+    def _detaching(self, op: Op) -> Op:
         """Gives an op, a detachment with the digest that this store's salt makes."""
         if "detach" not in op:
             return op
@@ -454,6 +520,10 @@ class StoreMachine(RuleBasedStateMachine):
         applied, met, at_fault = self.model.applied(parents, ops)
         create = self.world.commit if ref else self.world.loose
         arguments = (ref, parents) if ref else (parents,)
+        if self._names_erased(ops):
+            with pytest.raises(Clash, match="erased"):
+                create(*arguments, *ops, author=author)
+            return None
         if at_fault:
             with pytest.raises(Invalid) as invalid:
                 create(*arguments, *ops, author=author)
@@ -467,13 +537,15 @@ class StoreMachine(RuleBasedStateMachine):
         self.model.commit(made, parents, author, applied, met)
         if ref:
             self.heads[ref] = made
-        for entry in self.world.entries(made):
+        for entry in self._entries(made):
             assert self.model.salts.setdefault(entry["memory_id"], entry["salt"]) == entry["salt"]
         return made
 
     def _is_refused_with_the_conflicts(self, ref: str, parents: list[str], met: Met) -> None:
-        with pytest.raises(Clash) as clash:
+        with self._unless_erased(), pytest.raises(Clash) as clash:
             self.world.commit(ref, parents, author="x")
+        if clash.value.code == "source_redacted" and self.erased:
+            return
         told = {item["memory_id"]: set(item["fields"]) for item in clash.value.facts["unsettled"]}
         assert told == {name: set(item.fields) for name, item in met.conflicted.items()}
 
@@ -488,33 +560,64 @@ class StoreMachine(RuleBasedStateMachine):
                 assert made is not None, "a plan without refusals was refused"
         return made
 
-    def _erase(self, memory_id: str) -> None:
-        """Redacts a memory at the end: verify still passes, and all others are what they were at every changeset."""
-        erased = set(
-            self.world.store.redact(PROJECT, memory_id, principal="officer", reason="asked")["memory_ids"]
-        )
-        assert memory_id in erased
-        faults = self.world.faults()
-        assert faults == [], faults
-        for name in self.model.order:
-            self._agrees(name, erased)
-
-    def _agrees(self, name: str, erased: Collection[str] = ()) -> None:
+    def _agrees(self, name: str) -> None:
         modelled = self.model.changesets[name]
         found = {
             item["memory_id"]: (item["record"], item["version"], item["introduced_by"], item["changed_by"])
-            for item in self.world.entries(name)
-            if item["memory_id"] not in erased
+            for item in self._entries(name)
         }
         assert found == {
             memory_id: (entry.record.to_json(), entry.version, entry.introduced, entry.changed)
             for memory_id, entry in modelled.entries.items()
-            if memory_id not in erased
         }
         assert self.world.edges(name) == sorted(
             (edge.from_memory_id, edge.kind, edge.to_memory_id) for edge in modelled.edges
         )
         assert list(self.world.store.get_changeset(name)["parent_ids"]) == list(modelled.parents)
+
+    def _is_sound(self) -> None:
+        faults = self.world.faults()
+        assert faults == [], faults
+        for name in self.model.order:
+            self._agrees(name)
+
+    def _entries(self, name: str) -> list[dict[str, Any]]:
+        """Gives the entries of a state that are not erased."""
+        return [item for item in self.world.entries(name) if item["memory_id"] not in self.erased]
+
+    def _names_erased(self, ops: list[Op]) -> bool:
+        read, _ = check_ops(ops, iter(()))
+        return not self.erased.isdisjoint(name for op in read for name in op.memory_ids())
+
+    @contextmanager
+    def _unless_erased(self) -> Iterator[Told]:
+        """Lets pass what is refused because of an erased memory, where there is one."""
+        told = Told()
+        try:
+            yield told
+        except (Clash, Invalid) as refused:
+            if refused.code != "source_redacted" or not self.erased:
+                raise
+            told.refused = True
+
+    def _shown(self, items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Gives what a diff shows of memories that are not erased."""
+        return [
+            {key: item[key] for key in _OF_THE_CHANGE if key in item}
+            for item in items
+            if item.get("memory_id") not in self.erased
+        ]
+
+
+@dataclass
+class Told:
+    """Whether something was refused."""
+
+    refused: bool = False
+
+
+def _chosen(changeset_id: str, op: Op) -> Op:
+    return {"changeset_id": changeset_id, "ordinal": op["ordinal"]}
 
 
 _ASSIGNED = frozenset({"title", "kind", "scope", "confidence", "pinned"})
@@ -552,10 +655,6 @@ def _edge_changes(before: Modelled, after: Modelled) -> list[EdgeChange]:
 
 
 _OF_THE_CHANGE = ("memory_id", "before", "after", "changed_fields", "from_memory_id", "kind", "to_memory_id")
-
-
-def _shown(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{key: item[key] for key in _OF_THE_CHANGE if key in item} for item in items]
 
 
 _QUIET = {

@@ -285,3 +285,19 @@ def test_what_was_a_duplicate_of_a_retracted_memory_verifies_when_that_one_is_er
     world.store.redact(PROJECT, "a", principal="officer", reason="asked for")
     assert world.faults() == []
     world.close()
+
+
+def test_an_erased_memory_does_not_come_back_by_its_id_on_a_branch_that_never_held_it(tmp_path: Path) -> None:
+    """It did, and `verify` called the store corrupt from then on: an erased memory's version had a body."""
+    world = StoreWorld(tmp_path)
+    world.commit(BRANCH, world.root, add("a", "Secret."), add("b", "Plain."))
+    world.store.redact(PROJECT, "a", principal="officer", reason="asked for")
+    elsewhere = "refs/topics/elsewhere"
+    by_result = {"op_type": "add_memory", "resulting_event_id": "a", "payload": {"content": "Secret."}}
+    for op in (add("a", "Secret."), by_result):
+        with pytest.raises(Clash) as clash:
+            world.commit(elsewhere, world.root, op)
+        assert clash.value.code == "source_redacted"
+    world.commit(elsewhere, world.root, add("b", "Of another's own."))
+    assert world.faults() == []
+    world.close()

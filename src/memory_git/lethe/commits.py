@@ -41,8 +41,8 @@ from memory_git.lethe.merging import (
     write_merged,
 )
 from memory_git.lethe.refs import create_ref, move_ref, ref_moved, refuse_protected
-from memory_git.lethe.session import Roots, StoredState, Transaction, View, is_redacted
-from memory_git.storage import lethe_history
+from memory_git.lethe.session import Roots, StoredState, Transaction, View
+from memory_git.storage import lethe_history, lethe_redaction
 from memory_git.storage.lethe_history import ChangesetRow, OpRow, RefRow
 
 _OPEN_REACH = Reach("public", "")
@@ -123,7 +123,7 @@ def _store(transaction: Transaction, request: CreateRequest, parents: list[Chang
     base = base_of(transaction, parents)
     if base.merged is not None:
         refuse_erased(base.merged)
-    _refuse_redacted(request.ops, base)
+    _refuse_redacted(transaction, request.ops)
     applied = apply_ops(transaction, request.ops, base, request.faults, presumed=request.presumed_ids)
     memories, edges = write_state(transaction, applied, base, changeset_row)
     transaction.flush((memories, edges))
@@ -145,17 +145,16 @@ def base_of(view: View, parents: list[ChangesetRow]) -> Base:
     return Base(states, merge_states(scratch, roots, *tries))
 
 
-def _refuse_redacted(ops: Sequence[Op], base: Base) -> None:
+def _refuse_redacted(transaction: Transaction, ops: Sequence[Op]) -> None:
+    """Refuses an op that names an erased memory, also where no parent holds it: what is erased does not come back by its id."""
+    if not transaction.epoch:
+        return
+    at = (transaction.connection, transaction.project_id)
     for op in ops:
-        for memory_id in op.memory_ids():
-            for state in base.parents:
-                record = state.plain_record(memory_id)
-                if record is not None and is_redacted(record):
-                    raise Clash(
-                        "source_redacted",
-                        f"op {op.ordinal} names a memory that is erased",
-                        ordinal=op.ordinal,
-                    )
+        if any(lethe_redaction.redaction_of(*at, memory_id) for memory_id in op.memory_ids()):
+            raise Clash(
+                "source_redacted", f"op {op.ordinal} names a memory that is erased", ordinal=op.ordinal
+            )
 
 
 def apply_ops(
