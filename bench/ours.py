@@ -114,7 +114,7 @@ class Participant(Common):
 
     def read_diff(self, before: str, after: str) -> int:
         found = self.store.diff(after, before)
-        return len(found["added"]) + len(found["updated"])
+        return len(found["memories_added"]) + len(found["corrections_proposed"])
 
     def fork(self, left: Sequence[Edit], right: Sequence[Edit]) -> str:
         start = self._head
