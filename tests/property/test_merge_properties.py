@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from memory_git.domain.change import Change, OpRef
-from memory_git.domain.claims import claims_of
+from memory_git.domain.claims import claimants_among
 from memory_git.domain.conflicts import SYMMETRIC_TYPES, Side, detect
 from memory_git.domain.diff import SECTIONS, is_empty, semantic_diff, shorten
 from memory_git.domain.merge import changed_fields, merge_records
@@ -210,11 +210,7 @@ def test_a_summary_never_exceeds_its_length_and_begins_as_the_text_does(text: st
 
 
 def side(head: str, before: dict[str, Record], after: dict[str, Record]) -> Side:
-    claimed: dict[str, list[Record]] = {}
-    for _, record in sorted(after.items()):
-        for claim in claims_of(record):
-            claimed.setdefault(claim, []).append(record)
-    return Side(head, changes(before, after), (), lambda claim: claimed.get(claim, []), after.get)
+    return Side(head, changes(before, after), (), claimants_among(after.values()), after.get)
 
 
 @pytest.mark.slow

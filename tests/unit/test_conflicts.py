@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from memory_git.domain.change import Change, OpRef
-from memory_git.domain.claims import claims_of, related, validity_overlaps
+from memory_git.domain.claims import claimants_among, claims_of, related, validity_overlaps
 from memory_git.domain.conflicts import (
     CONFLICT_TYPES,
     SYMMETRIC_TYPES,
@@ -74,15 +74,11 @@ def side(base: list[Record], branch: Branch, head: str) -> Side:
         for name, record in now.items()
         if before.get(name) != record
     }
-    claimed: dict[str, list[Record]] = {}
-    for _, record in sorted(now.items()):
-        for claim in claims_of(record):
-            claimed.setdefault(claim, []).append(record)
     return Side(
         head,
         changes,
         tuple(branch.changesets),
-        lambda claim: claimed.get(claim, []),
+        claimants_among(now.values()),
         now.get,
         branch.base_is_ancestor,
         lambda name: record_digest("0" * 32, now[name]) if name in now else None,

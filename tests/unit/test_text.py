@@ -127,7 +127,7 @@ NEAR = {
     "a phrase moved": ("On Mondays the cluster is rebuilt", "The cluster is rebuilt on Mondays"),
     "a hyphen": ("Short e-mails are preferred", "Short emails are preferred"),
     "a number word": ("Keep two copies", "Keep 2 copies"),
-    "a grouped number": ("Holds 10,000 messages", "Holds 10000 messages"),
+    "a grouped number": ("It is 10,000 messages", "It is 10000 messages"),
     "German word order": ("Montags wird der Speicher geleert", "Der Speicher wird montags geleert"),
     "Chinese 的": ("会议室的钥匙在前台", "会议室钥匙在前台"),
     "Japanese politeness": ("鍵は金庫に保管する", "鍵は金庫に保管します"),

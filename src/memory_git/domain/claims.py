@@ -2,87 +2,108 @@
 
 1. Claims are the keys of the projection by which candidates are found in a state that did not change; only what is active claims.
 2. Facts speak of one thing when scope and fact key are the same (neither has one: the subject); decisions also when they are clearly
-   alike in words. They contradict when their validity overlaps and they say different things.
+   alike in words. They contradict when their validity overlaps and they say different things. Scopes, keys and subjects are
+   compared folded: `Port` and `port ` are one key.
 3. Lineage joins two memories when one took the place of the other over any steps, or both took the place of a third. What stands
    beside its own successor again, added anew, is joined by nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Protocol
 
 from memory_git.domain import text
-from memory_git.domain.canonical import digest
-from memory_git.domain.reading import read
 from memory_git.domain.record import Record
+from memory_git.domain.roots import duplicate_key
 from memory_git.domain.times import parse_time
 
-MOST_CLAIM_WORDS = 24
-MOST_NEAR_CHARACTERS = 1024
-"""Longer texts are compared for equality only."""
+CONTRADICTING_KINDS = ("fact", "decision")
+MOST_SHARED = 2
 
-Claims = Callable[[str], Sequence[Record]]
-"""Gives the active records of a side's state that make a claim; may be cut short only for word claims (`w\\0…`)."""
 Lookup = Callable[[str], Record | None]
+
+
+class Claims(Protocol):
+    """Looks up who makes claims in a side's state."""
+
+    def __call__(self, claims: Collection[str], at_least: int = 1) -> Sequence[Record]:
+        """Gives the active records that make at least so many of the claims, by memory id."""
+        ...
 
 
 def claims_of(record: Record) -> frozenset[str]:
     """Gives the claims under which a record can be found; empty for one that has left active memory.
 
-    `t\\0` its text; `n\\0` kind and content words; `k\\0` kind, scope, fact key; `s\\0` kind, scope, subject;
-    `w\\0` scope and a word, for decisions.
+    `t\\0` its text, nearly; `k\\0` kind, scope, fact key; `s\\0` kind, scope, subject; `w\\0` scope and a word, for decisions without
+    a key.
     """
     if not record.is_active:
         return frozenset()
-    claims = {text_claim(record), *near_claims(record)}
-    if record.kind in ("fact", "decision"):
-        claims |= _key_claims(record)
-    if record.kind == "decision":
-        claims |= set(_word_claims(record))
-    return frozenset(claims)
+    return frozenset((text_claim(record), *_key_claims(record), *_word_claims(record)))
 
 
 def text_claim(record: Record) -> str:
-    """Gives the claim that records of the same text share."""
-    return f"t\0{text.text_digest(record.content)}"
+    """Gives the claim that records of the same text share, and near-duplicates."""
+    return f"t\0{duplicate_key(record.content)}"
 
 
-def near_claims(record: Record) -> tuple[str, ...]:
-    """Gives the claim that records of one kind and nearly the same text share; none for a long text.
-
-    `text.is_duplicate` holds only for texts whose content words, words of time aside, are the same.
-    """
-    if len(record.content) > MOST_NEAR_CHARACTERS:
+def _key_claims(record: Record) -> tuple[str, ...]:
+    if record.kind not in CONTRADICTING_KINDS:
         return ()
-    stems = sorted(token.stem for token in read(record.content).content if token.kind not in {"date", "time"})
-    return (f"n\0{record.kind}\0{digest(stems)}",) if stems else ()
-
-
-def _key_claims(record: Record) -> set[str]:
-    place = f"{record.kind}\0{record.scope or ''}"
+    place = f"{record.kind}\0{scope_of(record)}"
     if record.fact_key:
-        return {f"k\0{place}\0{record.fact_key}"}
+        return (f"k\0{place}\0{text.fold(record.fact_key)}",)
     if record.subject:
-        return {f"s\0{place}\0{text.normalize(record.subject)}"}
-    return set()
+        return (f"s\0{place}\0{text.fold(record.subject)}",)
+    return ()
 
 
-def _word_claims(record: Record) -> list[str]:
-    """Gives claims by the words that say what a decision is about."""
-    topic = dict.fromkeys(text.topic_words(record.content))
-    return [f"w\0{record.scope or ''}\0{word}" for word in list(topic)[:MOST_CLAIM_WORDS]]
+def _word_claims(record: Record) -> tuple[str, ...]:
+    """Gives claims by the words that say what a decision is about: so many that two alike ones share `_least_shared` of them.
+
+    The longest come first, since those are rare (Wang, Li, Feng 2012: prefixes of one order that share enough).
+    """
+    if record.kind != "decision" or record.fact_key or record.subject:
+        return ()
+    topic = text.topic_words(record.content)
+    most = len(topic) - text.least_shared(len(topic)) + _least_shared(len(topic))
+    longest = sorted(topic, key=lambda word: (-len(word), word))
+    return tuple(f"w\0{scope_of(record)}\0{word}" for word in longest[:most])
+
+
+def _least_shared(size: int) -> int:
+    return min(MOST_SHARED, text.least_shared(size))
 
 
 def candidates(record: Record, claims: Claims) -> list[Record]:
-    """Gives the records that might contradict one, by its keys, and decisions by a word of what they are about."""
-    found: dict[str, Record] = {}
-    for claim in sorted(_key_claims(record)):
-        found.update({item.memory_id: item for item in claims(claim)})
-    if record.kind == "decision":
-        for claim in _word_claims(record):
-            found.update({item.memory_id: item for item in claims(claim)})
-    found.pop(record.memory_id, None)
-    return [found[name] for name in sorted(found)]
+    """Gives the records that might contradict one, by its key, or decisions by the words of what they are about."""
+    keys, words = _key_claims(record), _word_claims(record)
+    found = claims(keys) if keys else ()
+    if words:
+        found = claims(words, _least_shared(len(text.topic_words(record.content))))
+    return [item for item in found if item.memory_id != record.memory_id]
+
+
+def claimants_among(records: Iterable[Record]) -> Claims:
+    """Gives the look-up of claims among some records."""
+    made = {record.memory_id: record for record in records}
+    by_claim: dict[str, list[str]] = {}
+    for name, record in made.items():
+        for claim in claims_of(record):
+            by_claim.setdefault(claim, []).append(name)
+
+    def claimants(claims: Collection[str], at_least: int = 1) -> list[Record]:
+        hits = Counter(name for claim in claims for name in by_claim.get(claim, ()))
+        return [made[name] for name in sorted(hits) if hits[name] >= at_least]
+
+    return claimants
+
+
+def scope_of(record: Record) -> str:
+    """Gives a record's scope as it counts for equality."""
+    return text.fold(record.scope) if record.scope else ""
 
 
 def contradicts(one: Record, two: Record) -> bool:
@@ -90,19 +111,21 @@ def contradicts(one: Record, two: Record) -> bool:
 
     Lineage is asked apart (`related`).
     """
-    if one.kind != two.kind or one.kind not in ("fact", "decision"):
+    if one.kind != two.kind or one.kind not in CONTRADICTING_KINDS:
         return False
-    if (one.scope or "") != (two.scope or "") or not (one.is_active and two.is_active):
+    if scope_of(one) != scope_of(two) or not (one.is_active and two.is_active):
         return False
-    if text.is_duplicate(one.content, two.content):
+    if not _speak_of_one_thing(one, two) or text.is_duplicate(one.content, two.content):
         return False
+    return validity_overlaps(one, two)
+
+
+def _speak_of_one_thing(one: Record, two: Record) -> bool:
     if one.fact_key or two.fact_key:
-        same = one.fact_key == two.fact_key
-    elif one.subject or two.subject:
-        same = text.normalize(one.subject or "") == text.normalize(two.subject or "")
-    else:
-        same = one.kind == "decision" and text.alike_topic(one.content, two.content)
-    return same and validity_overlaps(one, two)
+        return text.fold(one.fact_key or "") == text.fold(two.fact_key or "")
+    if one.subject or two.subject:
+        return text.fold(one.subject or "") == text.fold(two.subject or "")
+    return one.kind == "decision" and text.alike_topic(one.content, two.content)
 
 
 def validity_overlaps(one: Record, two: Record) -> bool:

@@ -33,8 +33,8 @@ from memory_git.domain.claims import (
     candidates,
     claims_of,
     contradicts,
-    near_claims,
     related,
+    scope_of,
     text_claim,
     validity_overlaps,
 )
@@ -210,8 +210,8 @@ def _contradiction(mine: Record, theirs: Record, left: Side, right: Side) -> Con
         BLOCKING,
         {
             "memory_ids": sorted((mine.memory_id, theirs.memory_id)),
-            "scope": mine.scope or "",
-            "key": mine.fact_key or "",
+            "scope": scope_of(mine),
+            "key": text.fold(mine.fact_key or ""),
         },
         tuple(sorted((mine.memory_id, theirs.memory_id))),
         (left.party(mine),),
@@ -227,16 +227,14 @@ def _duplicates(left: Side, right: Side) -> Iterator[Conflict]:
     """Finds one twin for each new record: as many conflicts as records, however often a text stands there."""
     for side, other in ((left, right), (right, left)):
         for mine in _news(side):
-            for claim in (text_claim(mine), *near_claims(mine)):
-                theirs = next(_twins(mine, claim, side, other), None)
-                if theirs is not None:
-                    records = (mine, theirs) if side is left else (theirs, mine)
-                    yield _duplicate(*records, left, right)
-                    break
+            theirs = next(_twins(mine, side, other), None)
+            if theirs is not None:
+                records = (mine, theirs) if side is left else (theirs, mine)
+                yield _duplicate(*records, left, right)
 
 
-def _twins(mine: Record, claim: str, side: Side, other: Side) -> Iterator[Record]:
-    for theirs in other.claims(claim):
+def _twins(mine: Record, side: Side, other: Side) -> Iterator[Record]:
+    for theirs in other.claims([text_claim(mine)]):
         if theirs.memory_id == mine.memory_id or _is_own(theirs, side, other):
             continue
         if not validity_overlaps(mine, theirs) or not text.is_duplicate(mine.content, theirs.content):

@@ -30,6 +30,7 @@ STOP = _words(
 GERMAN = _words(
     "der die das und nicht ist wird werden eine einen einem einer fur für uber über im den dem zum zur bei kein"
 )
+ENGLISH = _words("the an is are be been being do does of and our its their also now currently that")
 # Without an article after it, a noun that follows one is often what was chosen: "mit Angular", "in Go".
 BARE_PREPOSITIONS = _words("mit in über von per nach auf als unter")
 ARTICLES_WITH_CASE = _words("der dem den des")

@@ -16,6 +16,7 @@ from memory_git.domain.ids import parse_ref
 from memory_git.domain.ops import Op, is_inference
 from memory_git.domain.policy import is_wider
 from memory_git.domain.record import Record
+from memory_git.domain.text import normalize
 
 _DOWNGRADING = frozenset(
     {
@@ -123,8 +124,9 @@ def _came_from(change: Change, after: Record, side: Side) -> Iterator[Record]:
             found = source.before or source.after if source is not None else side.record(name)
             if found is not None:
                 yield found
-    for twin in side.claims(text_claim(after)):
-        if twin.memory_id != after.memory_id and twin.visibility == "private":
+    for twin in side.claims([text_claim(after)]):
+        is_private = twin.memory_id != after.memory_id and twin.visibility == "private"
+        if is_private and normalize(twin.content) == normalize(after.content):
             yield twin
 
 

@@ -12,34 +12,40 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 from memory_git.domain import lexicon
+from memory_git.domain.kept import kept
+from memory_git.domain.numerals import date_value, number_value, numeral_value, ungrouped
 
 Kind = Literal["word", "han", "number", "date", "time", "negation", "sign", "stop"]
 NEGATION = "¬"
+MOST_KEPT_CHARACTERS = 1024
+MOST_KEPT_READINGS = 4096
+MOST_KEPT_WORDS = 65_536
+"""What is kept of what was read: readings of texts up to so many characters, and words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token: its stem, what it is, where it stood, and what its capitals say.
+class Token(NamedTuple):
+    """One token: its stem, what it is, and what its capitals say.
 
-    `is_value` holds for a name that a decision chooses, as against a word for what it is about.
+    `is_value` holds for a name that a decision chooses, as against a word for what it is about; `follows` for a
+    Chinese character that stands directly after another.
     """
 
     stem: str
     kind: Kind
-    start: int
-    end: int
     is_name: bool = False
     is_identifier: bool = False
     is_first: bool = False
     is_generic: bool = False
     is_value: bool = False
+    follows: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """A text as tokens. `marks` are its case-marking articles and particles in order."""
 
@@ -47,15 +53,33 @@ class Reading:
     marks: tuple[str, ...]
     is_german: bool
 
-    @property
+    @cached_property
     def content(self) -> tuple[Token, ...]:
         """Gives the tokens that carry meaning: all but stop words."""
         return tuple(token for token in self.tokens if token.kind != "stop")
 
-    @property
+    @cached_property
     def negations(self) -> int:
         """Gives how many times the text negates."""
         return sum(token.kind == "negation" for token in self.tokens)
+
+
+class _Plainly(dict[int, int | str | None]):
+    """Maps a character of format to nothing, and what NFKC would run into its neighbours to what it says; asked once for each."""
+
+    def __missing__(self, code: int) -> int | str | None:
+        sign = chr(code)
+        kept: int | str | None = None if unicodedata.category(sign) == "Cf" else code
+        form = unicodedata.decomposition(sign).partition(" ")[0]
+        if form == "<super>" and sign.isdigit():
+            kept = f"^{unicodedata.digit(sign)}"
+        elif form == "<fraction>":
+            kept = f" {sign}"
+        self[code] = kept
+        return kept
+
+
+_PLAINLY = _Plainly()
 
 
 def _any_of(phrases: tuple[str, ...]) -> str:
@@ -65,10 +89,12 @@ def _any_of(phrases: tuple[str, ...]) -> str:
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff々〆"
 _KANA = "\u3041-\u309f\u30a0-\u30ff"
 _LETTER = rf"(?:(?![{_HAN}{_KANA}])[^\W_])"
+_WORD_REST = rf"(?:{_LETTER}|_)*(?:[-._/@+'\u2019:](?:{_LETTER}|_)+)*[+#]*"
 _NUMERAL = "[一二三四五六七八九十百千万〇零两]+"
 _TOKEN = re.compile(
     rf"""
-    (?P<fixed>{_any_of(lexicon.HAN_FIXED + lexicon.HAN_NOT_NEGATING)})
+    (?P<latin>[a-z]+{_WORD_REST})
+    |(?P<fixed>{_any_of(lexicon.HAN_FIXED + lexicon.HAN_NOT_NEGATING)})
     |(?P<weekday>(?:周|星期|礼拜|週)[一二三四五六日天](?![次个])|[月火水木金土日]曜日?)
     |(?P<month>(?:\d+|{_NUMERAL})月)|(?P<year>(?:19|20)\d\d年)|(?P<monthday>(?<=月)(?:\d+|{_NUMERAL})[日号])
     |(?P<numeral>{_NUMERAL})
@@ -80,8 +106,8 @@ _TOKEN = re.compile(
     |(?P<hiragana>[\u3041-\u309f]+)
     |(?P<isodate>\d{{4}}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{{4}})
     |(?P<clock>\d\d?:\d\d(?!\d))
-    |(?P<number>(?:(?<![\w)])[-\u2212])?\d+(?:[.,'\u2019\u202f]\d+)*)(?P<ordinal>st|nd|rd|th|\.(?=\ )|-?й|-?го)?(?!{_LETTER})
-    |(?P<word>{_LETTER}(?:{_LETTER}|_)*(?:[-._/@+'\u2019:](?:{_LETTER}|_)+)*[+#]*)
+    |(?P<number>(?:(?<![\w)])[-\u2212])?\d+(?:[.,'\u2019/:\u2044\u2013-]\d+)*)(?P<ordinal>st|nd|rd|th|\.(?=\ )|-?й|-?го)?(?!{_LETTER})
+    |(?P<word>{_LETTER}{_WORD_REST})
     |(?P<stopsign>[.。]+|[!！](?![\w=]))
     |(?P<sign>[^\w\s])
     """,
@@ -98,128 +124,154 @@ _KANA_PIECE = re.compile(
     re.VERBOSE,
 )
 _PUNCTUATION = frozenset(",;:\"'()[]{}«»„“”‘’`*_-–—…、，；：「」『』（）【】·・/\\")
+_CJK = re.compile(f"[{_HAN}{_KANA}]")
+_UMLAUTS = frozenset("äöüßÄÖÜ")
 _IDENTIFIER = re.compile(r"\d|[a-zа-я][A-ZА-Я]|[._/@:#+]")
-_GROUPED = re.compile(r"\d{1,3}(?:[.,'\u2019\u202f]\d{3})+")
-_HAN_VALUES = {sign: value for value, sign in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2}
-_HAN_UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10000}
 
 
 def read(text: str) -> Reading:
-    """Gives the reading of a text."""
-    folded = unicodedata.normalize("NFKC", text)
+    """Gives the reading of a text; those of short ones are kept."""
+    return _read_short(text) if len(text) <= MOST_KEPT_CHARACTERS else _read(text)
+
+
+def _read(text: str) -> Reading:
+    folded = unicodedata.normalize("NFKC", visible(text))
     shouts = folded.isupper() and not any(unicodedata.category(sign) == "Lo" for sign in folded)
     marks: list[str] = []
     tokens: list[Token] = []
-    starts_sentence = True
+    starts_sentence, end = True, -1
     for match in _TOKEN.finditer(folded):
-        for token in _tokens_of(match, marks, shouts):
-            tokens.append(replace(token, is_first=True) if starts_sentence else token)
+        found, found_marks = _tokens_of(match, shouts)
+        if found and starts_sentence:
+            found = (found[0]._replace(is_first=True), *found[1:])
             starts_sentence = False
-        if match.lastgroup == "stopsign" or match.group() in "?？":
-            starts_sentence = True
-    german = any(token.kind == "stop" and token.stem in lexicon.GERMAN for token in tokens)
-    german = german or any(letter in "äöüßÄÖÜ" for letter in folded)
-    tokens = _settle_values(_settle_echoes(_settle_dates(tokens)), german)
-    return Reading(tuple(tokens), tuple(marks), german)
+        if found and found[0].kind == "han" and end == match.start() and tokens[-1].kind == "han":
+            found = (found[0]._replace(follows=True), *found[1:])
+        tokens += found
+        marks += found_marks
+        starts_sentence |= match.lastgroup == "stopsign" or match.group() in "?？"
+        end = match.end()
+    stops = {token.stem for token in tokens if token.kind == "stop"}
+    german = not (lexicon.GERMAN.isdisjoint(stops) and _UMLAUTS.isdisjoint(folded))
+    groups_by = "." if german else "," if not lexicon.ENGLISH.isdisjoint(stops) else ""
+    settled = _settle_numbers(tokens, groups_by or ("," if _CJK.search(folded) else ""))
+    settled = _settle_values(_settle_echoes(_settle_dates(settled)), german)
+    return Reading(tuple(settled), tuple(marks), german)
 
 
-def _tokens_of(match: re.Match[str], marks: list[str], shouts: bool) -> Iterator[Token]:
+_read_short = kept(MOST_KEPT_READINGS)(_read)
+
+
+def visible(text: str) -> str:
+    """Gives a text without characters of format (joiners, marks of direction); 10² is not 102 in it, nor 1½ 11⁄2."""
+    return text if text.isascii() else text.translate(_PLAINLY)
+
+
+def tokens_of_word(word: str) -> Iterator[Token]:
+    """Yields the tokens of what stands between two spaces, read alone."""
+    for match in _TOKEN.finditer(word):
+        yield from _tokens_of(match, False)[0]
+
+
+def _tokens_of(match: re.Match[str], shouts: bool) -> tuple[tuple[Token, ...], tuple[str, ...]]:
+    """Gives the tokens of one match, and the marks of case in it."""
     kind, text = match.lastgroup, match.group()
-    if match.group("number") is not None:
-        kind = "number"
-    start, end = match.span()
-    if kind == "word":
-        yield from _read_word(text, start, end, marks, shouts)
-    elif kind == "hiragana":
-        before = match.string[start - 1 : start]
-        yield from _read_kana(text, start, before, marks)
-    elif kind == "fixed":
-        yield from (Token(sign, "han", start + place, start + place + 1) for place, sign in enumerate(text))
+    if kind in ("latin", "word"):
+        return _read_word(text, shouts)
+    if kind == "hiragana":
+        return _read_kana(text, match.string[match.start() - 1 : match.start()])
+    return tuple(_signs(kind, text, match)), ()
+
+
+def _signs(kind: str | None, text: str, match: re.Match[str]) -> Iterator[Token]:
+    """Gives the tokens of a match that is neither a word of letters nor hiragana."""
+    if kind == "fixed":
+        yield from (Token(sign, "han", follows=place > 0) for place, sign in enumerate(text))
     elif kind in {"weekday", "month", "year", "monthday", "isodate", "clock"}:
-        yield Token(_date_value(kind, text), "date", start, end)
-    elif kind == "number":
-        yield Token(
-            _number_value(match.group("number")), "number", start, end, is_first=bool(match.group("ordinal"))
-        )
+        yield Token(date_value(kind or "", text), "date")
+    elif match["number"] is not None:
+        yield Token(number_value(match["number"]), "number", is_first=bool(match["ordinal"]))
     elif kind == "numeral":
-        yield Token(_numeral_value(text), "number", start, end)
+        yield Token(numeral_value(text), "number")
     elif kind == "hannegation":
-        yield Token(NEGATION, "negation", start, end)
+        yield Token(NEGATION, "negation")
     elif kind == "hanstop":
-        yield Token(text, "stop", start, end)
+        yield Token(text, "stop")
     elif kind == "generic":
-        yield Token(text, "word", start, end, is_generic=True)
+        yield Token(text, "word", is_generic=True)
     elif kind == "han":
-        yield Token(text, "time" if text in lexicon.TIMES_OF_LIFE else "han", start, end)
+        yield Token(text, "time" if text in lexicon.TIMES_OF_LIFE else "han")
     elif kind == "katakana":
-        yield Token(text, "word", start, end, is_name=True)
+        yield Token(text, "word", is_name=True)
     elif kind == "sign" and text not in _PUNCTUATION:
-        yield Token(text, "sign", start, end)
+        yield Token(text, "sign")
 
 
-def _read_word(text: str, start: int, end: int, marks: list[str], shouts: bool) -> Iterator[Token]:
+@kept(MOST_KEPT_WORDS)
+def _read_word(text: str, shouts: bool) -> tuple[tuple[Token, ...], tuple[str, ...]]:
+    """Gives the tokens of a word of letters, its apostrophes taken apart, and its mark of case."""
     text = text.replace("\u2019", "'")
     folded = text.casefold().replace("ё", "е")
     if folded.endswith("n't"):
-        yield from _read_word(text[:-3], start, end, marks, shouts)
-        yield Token(NEGATION, "negation", start, end)
-        return
+        tokens, marks = _read_word(text[:-3], shouts)
+        return (*tokens, Token(NEGATION, "negation")), marks
     elided, mark, rest = text.partition("'")
+    before: tuple[Token, ...] = ()
     if mark and rest.casefold() in {"s", ""}:
         text = elided
     elif mark and len(elided) <= 2:
-        if elided.casefold() == "n":
-            yield Token(NEGATION, "negation", start, end)
+        before = (Token(NEGATION, "negation"),) if elided.casefold() == "n" else ()
         text = rest
+    token = word_token(text, shouts)
+    return (*before, token), (token.stem,) if token.stem in lexicon.ARTICLES_WITH_CASE else ()
+
+
+def word_token(text: str, shouts: bool = False) -> Token:
+    """Gives the token of a word of letters alone."""
     folded = text.casefold().replace("ё", "е").replace("'", "")
-    if folded in lexicon.ARTICLES_WITH_CASE:
-        marks.append(folded)
-    yield _word_token(text, folded, start, end, shouts)
-
-
-def _word_token(text: str, folded: str, start: int, end: int, shouts: bool) -> Token:
     if folded in lexicon.NUMBER_WORDS:
-        return Token(lexicon.NUMBER_WORDS[folded], "number", start, end)
+        return Token(lexicon.NUMBER_WORDS[folded], "number")
     if folded in lexicon.WEEKDAYS:
-        return Token(lexicon.WEEKDAYS[folded], "date", start, end)
+        return Token(lexicon.WEEKDAYS[folded], "date")
     if folded in lexicon.MONTHS and (
         folded not in lexicon.CAPITAL_MONTHS or text[:1].isupper() or folded == "mars"
     ):
-        return Token(lexicon.MONTHS[folded], "date", start, end)
+        return Token(lexicon.MONTHS[folded], "date")
     if folded in lexicon.NEGATIONS or folded in lexicon.ECHOES:
-        return Token(NEGATION if folded in lexicon.NEGATIONS else folded, "negation", start, end)
+        return Token(NEGATION if folded in lexicon.NEGATIONS else folded, "negation")
     if folded in lexicon.STOP:
-        return Token(folded, "stop", start, end)
+        return Token(folded, "stop")
     if folded in lexicon.EVERY:
-        return Token("every", "time", start, end)
+        return Token("every", "time")
     if folded in lexicon.TIMES_OF_LIFE:
-        return Token(stem(folded), "time", start, end)
+        return Token(stem(folded), "time")
     identifier = _IDENTIFIER.search(text) is not None or (len(text) > 1 and text.isupper() and not shouts)
     capital = text[:1].isupper() and not shouts
-    generic = folded in lexicon.GENERIC
     return Token(
-        folded if identifier else stem(folded.replace("-", "")), "word", start, end,
-        is_name=identifier or capital, is_identifier=identifier,
-        is_generic=generic,
+        folded if identifier else stem(folded.replace("-", "")), "word",
+        is_name=identifier or capital, is_identifier=identifier, is_generic=folded in lexicon.GENERIC,
     )  # fmt: skip
 
 
-def _read_kana(text: str, start: int, before: str, marks: list[str]) -> Iterator[Token]:
+def _read_kana(text: str, before: str) -> tuple[tuple[Token, ...], tuple[str, ...]]:
     """Takes a run of hiragana apart: negations, grammar, marks of case; what is left is an ending or a word."""
+    tokens: list[Token] = []
+    marks: list[str] = []
     rest = ""
     for piece in _KANA_PIECE.finditer(text):
         kind = piece.lastgroup
         if kind == "negation" and not (piece.start() == 0 and before in lexicon.HAN_NEGATED_ADJECTIVES):
-            yield Token(NEGATION, "negation", start + piece.start(), start + piece.end())
+            tokens.append(Token(NEGATION, "negation"))
         elif kind == "affirmed":
-            yield Token(piece.group(), "word", start + piece.start(), start + piece.end())
+            tokens.append(Token(piece.group(), "word"))
         elif kind == "particle":
             marks.append(piece.group())
         elif kind == "rest":
             rest += piece.group()
-    is_ending = bool(re.match(rf"[{_HAN}]", before)) and len(rest) <= 2
+    is_ending = re.match(rf"[{_HAN}]", before) is not None and len(rest) <= 2
     if rest and not is_ending:
-        yield Token(rest, "word", start, start + len(text))
+        tokens.append(Token(rest, "word"))
+    return tuple(tokens), tuple(marks)
 
 
 def stem(word: str) -> str:
@@ -233,6 +285,14 @@ def stem(word: str) -> str:
             word = word[: -len(ending)] + ("y" if ending in {"ied", "ies"} else "")
             break
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
+
+
+def _settle_numbers(tokens: list[Token], groups_by: str) -> list[Token]:
+    """Takes the one grouping sign out of 1,200, where the text's own language groups by that sign."""
+    return [
+        token._replace(stem=ungrouped(token.stem, groups_by)) if token.kind == "number" else token
+        for token in tokens
+    ]
 
 
 def _settle_dates(tokens: list[Token]) -> list[Token]:
@@ -250,9 +310,9 @@ def _settle_dates(tokens: list[Token]) -> list[Token]:
             or ends
             or (year and tokens[place - 1].stem in {"in", "en", "im", "в", "since", "until", "by"})
         ):
-            settled[place] = replace(token, stem=f"day:{token.stem}", kind="date", is_first=False)
+            settled[place] = token._replace(stem=f"day:{token.stem}", kind="date", is_first=False)
         else:
-            settled[place] = replace(token, is_first=False)
+            settled[place] = token._replace(is_first=False)
     return settled
 
 
@@ -264,7 +324,7 @@ def _settle_echoes(tokens: list[Token]) -> list[Token]:
         if token.kind != "negation" or token.stem == NEGATION:
             settled.append(token)
         elif not has_negation:
-            settled.append(replace(token, stem=NEGATION))
+            settled.append(token._replace(stem=NEGATION))
     return settled
 
 
@@ -277,36 +337,5 @@ def _settle_values(tokens: list[Token], is_german: bool) -> list[Token]:
         if is_german:
             is_chosen = is_chosen and place > 0 and tokens[place - 1].stem in lexicon.BARE_PREPOSITIONS
         is_value = token.kind == "word" and (token.is_identifier or is_chosen)
-        settled.append(replace(token, is_value=True) if is_value else token)
+        settled.append(token._replace(is_value=True) if is_value else token)
     return settled
-
-
-def _date_value(kind: str, text: str) -> str:
-    if kind == "weekday":
-        sign = text[0] if "曜" in text else text[-1]
-        order = "月火水木金土日" if "曜" in text else "一二三四五六日"
-        return f"weekday:{order.index(sign.replace('天', '日')) + 1}"
-    if kind in {"month", "monthday"}:
-        value = text[:-1] if text[0].isdigit() else _numeral_value(text[:-1])
-        return f"{'month' if kind == 'month' else 'day'}:{value}"
-    return f"{kind}:{text}"
-
-
-def _number_value(text: str) -> str:
-    if _GROUPED.fullmatch(text):
-        return re.sub(r"\D", "", text)
-    return text.replace(",", ".").replace("\u2212", "-")
-
-
-def _numeral_value(text: str) -> str:
-    if not any(sign in _HAN_UNITS for sign in text):
-        return "".join(str(_HAN_VALUES[sign]) for sign in text)
-    total, section, digit = 0, 0, 0
-    for sign in text:
-        if sign in _HAN_VALUES:
-            digit = _HAN_VALUES[sign]
-        elif sign == "万":
-            total, section, digit = total + (section + digit or 1) * 10000, 0, 0
-        else:
-            section, digit = section + (digit or 1) * _HAN_UNITS[sign], 0
-    return str(total + section + digit)

@@ -18,16 +18,28 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import ceil
 from typing import Literal
 
 from memory_git.domain import lexicon
 from memory_git.domain.canonical import sha256_hex
-from memory_git.domain.reading import Reading, Token, read
+from memory_git.domain.kept import kept
+from memory_git.domain.reading import (
+    MOST_KEPT_CHARACTERS,
+    MOST_KEPT_READINGS,
+    Reading,
+    Token,
+    read,
+    visible,
+)
 
 Difference = Literal["negation", "number", "date", "name"]
+MOST_TOPIC_WORDS = 16
 MIN_SHARED = 2
+LEAST_SHARE = 0.4
+"""Two topics that are alike share at least so much of each; the words under which a decision is found follow from it."""
 MIN_TOPIC_OVERLAP = 0.5
-MIN_OVERLAP_FROM_ONE_START = 0.4
+MIN_OVERLAP_FROM_ONE_START = LEAST_SHARE
 MIN_OVERLAP_IN_DOUBT = 0.67
 
 _TYPOGRAPHY = str.maketrans(
@@ -46,16 +58,22 @@ class Comparison:
     differs_in: frozenset[Difference]
 
 
-def normalize(text: str) -> str:
-    """Gives the text as it counts for equality: NFKC, case and white space folded, no full stop at its end.
+def fold(text: str) -> str:
+    """Gives the text as it counts for equality of keys: NFKC, case, white space and typography folded.
 
-    >>> normalize("  Ｕse\\tRedis. ")
-    'use redis'
+    >>> fold("  Ｕse\\tRedis. ")
+    'use redis.'
     """
-    visible = "".join(sign for sign in text if unicodedata.category(sign) != "Cf")
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible).casefold())
-    spaced = " ".join(folded.translate(_TYPOGRAPHY).split())
-    return _LAST_MARKS.sub("", spaced) or spaced
+    if text.isascii():
+        return " ".join(text.lower().split())
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", visible(text)).casefold())
+    return " ".join(folded.translate(_TYPOGRAPHY).split())
+
+
+def normalize(text: str) -> str:
+    """Gives the text as it counts for equality of texts: folded, no full stop at its end."""
+    folded = fold(text)
+    return _LAST_MARKS.sub("", folded) or folded
 
 
 def text_digest(text: str) -> str:
@@ -74,24 +92,33 @@ def compare(a: str, b: str) -> Comparison:
 
 
 def is_duplicate(a: str, b: str) -> bool:
-    """Decides whether two texts say the same in the same words, small words and endings aside."""
-    return compare(a, b).is_near
+    """Decides whether two texts say the same in the same words, small words and endings aside (`Comparison.is_near`)."""
+    if normalize(a) == normalize(b):
+        return True
+    left, right = read(a), read(b)
+    return _is_same_content(left, right) and not _differences(left, right)
 
 
 def alike_topic(a: str, b: str) -> bool:
     """Decides whether two decisions are clearly about the same thing; when in doubt they are not."""
-    left, right = read(a), read(b)
-    topic_a, topic_b = _topic(left), _topic(right)
-    if not set(topic_a) & set(topic_b):
+    topic_a, topic_b = topic_words(a), topic_words(b)
+    shared = len(set(topic_a) & set(topic_b))
+    if shared < max(least_shared(len(topic_a)), least_shared(len(topic_b))):
         return False
+    left, right = read(a), read(b)
     if set(topic_a) == set(topic_b):
         return len(topic_a) >= MIN_SHARED or _values(left) != _values(right)
-    return _is_parallel(left, right) or _overlaps(left, right)
+    return _is_parallel(left, right) or _overlaps(topic_a, topic_b, left, right)
 
 
-def topic_words(text: str) -> list[str]:
-    """Gives the words by which `alike_topic` knows what a decision is about, each once, in their order."""
-    return _topic(read(text))
+def topic_words(text: str) -> tuple[str, ...]:
+    """Gives the words by which `alike_topic` knows what a decision is about, each once, in their order; the first of many."""
+    return _topic_of_short(text) if len(text) <= MOST_KEPT_CHARACTERS else _topic(text)
+
+
+def least_shared(size: int) -> int:
+    """Gives how many words a topic of that size shares at least with any that is alike."""
+    return max(1, ceil(LEAST_SHARE * size))
 
 
 def _differences(left: Reading, right: Reading) -> frozenset[Difference]:
@@ -189,26 +216,31 @@ def _shingles(reading: Reading) -> Counter[tuple[str, ...]]:
     return Counter([*((stem,) for stem in stems), *pairwise(stems)])
 
 
-def _topic(reading: Reading) -> list[str]:
-    """Gives the words that name what a decision is about, in their order; Chinese characters in pairs."""
-    topic: list[str] = []
-    content = reading.content
+def _topic(text: str) -> tuple[str, ...]:
+    """Gives the words that name what a decision is about; Chinese characters in pairs."""
+    topic: dict[str, None] = {}
+    content = read(text).content
     for place, token in enumerate(content):
         if token.kind == "han":
-            topic += _han_pair(content, place)
+            topic.update(dict.fromkeys(_han_pair(content, place)))
         elif token.kind == "word" and not token.is_generic and not token.is_value:
-            topic.append(token.stem)
-    return list(dict.fromkeys(topic))
+            topic[token.stem] = None
+        if len(topic) >= MOST_TOPIC_WORDS:
+            break
+    return tuple(topic)
+
+
+_topic_of_short = kept(MOST_KEPT_READINGS)(_topic)
 
 
 def _han_pair(content: Sequence[Token], place: int) -> list[str]:
     """Gives the pair that starts here, or the character when it stands alone."""
     token = content[place]
     following = content[place + 1] if place + 1 < len(content) else None
-    if following is not None and following.kind == "han" and following.start == token.end:
+    if following is not None and following.kind == "han" and following.follows:
         return [token.stem + following.stem]
     before = content[place - 1] if place else None
-    is_alone = before is None or before.kind != "han" or before.end != token.start
+    is_alone = before is None or before.kind != "han" or not token.follows
     return [token.stem] if is_alone else []
 
 
@@ -220,9 +252,8 @@ def _values(reading: Reading) -> Counter[str]:
     )
 
 
-def _overlaps(left: Reading, right: Reading) -> bool:
+def _overlaps(topic_a: Sequence[str], topic_b: Sequence[str], left: Reading, right: Reading) -> bool:
     """Decides by the share of topic words in common, and by where they stand."""
-    topic_a, topic_b = _topic(left), _topic(right)
     shared = set(topic_a) & set(topic_b)
     if len(shared) < MIN_SHARED or (topic_a[0] not in shared and topic_b[0] not in shared):
         return False

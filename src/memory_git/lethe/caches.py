@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from memory_git.domain import kept
 from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.change import OpRef
 from memory_git.domain.record import Record
@@ -148,6 +149,7 @@ class Caches:
             self._epochs[project_id] = epoch
             self.records.clear()
             self.claims.clear()
+            kept.forget()
             self.ops.clear()
             self.heads.clear()
             self.contradictions.clear()

@@ -6,13 +6,13 @@ end that does not show.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Protocol
 
 from memory_git.domain import trie
 from memory_git.domain.change import Change, EdgeChange, OpRef
-from memory_git.domain.conflicts import candidates, claims_of, contradicts, related
+from memory_git.domain.claims import CONTRADICTING_KINDS, candidates, claimants_among, contradicts, related
 from memory_git.domain.errors import TooLarge
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Edge, Record
@@ -21,8 +21,6 @@ from memory_git.lethe.op_refs import OpRefs
 from memory_git.lethe.session import Roots, StoredState, View, admits
 from memory_git.storage import lethe_history
 from memory_git.storage.lethe_schema import FIRST_ROW
-
-_CONTRADICTING_KINDS = ("fact", "decision")
 
 
 class Refs(Protocol):
@@ -141,7 +139,7 @@ def contradicted_in(state: StoredState, audience: Audience | None) -> Callable[[
     is_kept = view.is_durable and root >= FIRST_ROW
 
     def contradicted(record: Record) -> Iterator[Record]:
-        if record.kind not in _CONTRADICTING_KINDS:
+        if record.kind not in CONTRADICTING_KINDS:
             return
         place = (view.epoch, root, record.memory_id)
         names = view.caches.contradictions.get(place) if is_kept else None
@@ -167,22 +165,18 @@ def contradicted_after(
     state: StoredState, changes: Mapping[str, Change], audience: Audience | None
 ) -> Callable[[Record], Iterator[Record]]:
     """Gives the look-up for direct contradictions inside what changes make of a stored state, which is not stored."""
-    made: dict[str, list[Record]] = {}
-    for change in changes.values():
-        if change.after is not None and change.after.kind in _CONTRADICTING_KINDS:
-            for claim in claims_of(change.after):
-                made.setdefault(claim, []).append(change.after)
+    made = claimants_among(change.after for change in changes.values() if change.after is not None)
 
-    def claimants(claim: str) -> list[Record]:
-        below = [record for record in state.claimants(claim) if record.memory_id not in changes]
-        return [*below, *made.get(claim, ())]
+    def claimants(claims: Collection[str], at_least: int = 1) -> list[Record]:
+        below = [record for record in state.claimants(claims, at_least) if record.memory_id not in changes]
+        return [*below, *made(claims, at_least)]
 
     def look_up(memory_id: str) -> Record | None:
         change = changes.get(memory_id)
         return change.after if change else state.plain_record(memory_id)
 
     def contradicted(record: Record) -> Iterator[Record]:
-        found = candidates(record, claimants) if record.kind in _CONTRADICTING_KINDS else []
+        found = candidates(record, claimants) if record.kind in CONTRADICTING_KINDS else []
         for other in found:
             if admits(other, audience) and contradicts(record, other) and not related(record, other, look_up):
                 yield other

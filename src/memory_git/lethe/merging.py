@@ -6,7 +6,7 @@ absent, so the sides must agree on it or it is in conflict.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -22,9 +22,13 @@ from memory_git.domain.record import Conflicted, Edge, Record, record_digest
 from memory_git.domain.state import Overlay
 from memory_git.domain.trie import EMPTY, Entry, Root, ScratchNodes
 from memory_git.lethe.changesets import authored_name, stored_ops
-from memory_git.lethe.differences import ChangesetRefs, by_memory, change_of, changes_between
+from memory_git.lethe.claimants import ClaimIndex
+from memory_git.lethe.differences import ChangesetRefs, by_memory, change_of
 from memory_git.lethe.op_refs import OpRefs
 from memory_git.lethe.session import Roots, StoredState, Transaction, View, admits, is_redacted
+
+EntryChanges = Mapping[bytes, tuple[Entry | None, Entry | None]]
+"""key → the entries before and after."""
 
 
 @dataclass(slots=True)
@@ -42,6 +46,8 @@ class Merged:
     conflicted: dict[str, Conflicted] = field(default_factory=dict)
     sides: dict[str, tuple[Entry, Entry]] = field(default_factory=dict)
     """The entries of both sides of each conflicted memory."""
+    changed: tuple[EntryChanges, EntryChanges] = ({}, {})
+    """What each side changed from the base in anything, left first."""
     erased: list[str] = field(default_factory=list)
     """Erased memories that both sides changed: nobody can say any more how they would merge."""
 
@@ -164,9 +170,8 @@ def merge_states(view: View, base: Roots, left: Roots, right: Roots, *, of_bases
 
     Where bases are merged, left may lack what earlier bases disagreed on: that stays absent.
     """
-    merged = Merged(base, left, right, view)
-    left_changes = _changed(view, base[0], left[0])
-    right_changes = _changed(view, base[0], right[0])
+    left_changes, right_changes = _changed(view, base[0], left[0]), _changed(view, base[0], right[0])
+    merged = Merged(base, left, right, view, changed=(left_changes, right_changes))
     for key in sorted(left_changes.keys() & right_changes.keys()):
         base_entry, left_entry = left_changes[key]
         right_entry = right_changes[key][1]
@@ -187,7 +192,7 @@ def refuse_erased(merged: Merged) -> None:
         )
 
 
-def _changed(view: View, base: Root, side: Root) -> dict[bytes, tuple[Entry | None, Entry | None]]:
+def _changed(view: View, base: Root, side: Root) -> EntryChanges:
     """Gives the keys whose entries differ in anything, provenance included, with both entries."""
     found = {}
     for before, after in trie.diff(view, base, side, "row"):
@@ -337,9 +342,7 @@ def meet(
     base = base_roots(scratch, bases)
     merged = merge_states(scratch, base, view.roots(left), view.roots(right))
     refuse_erased(merged)
-    sides = [
-        _side(scratch, base, bases, head, other, audience) for head, other in ((left, right), (right, left))
-    ]
+    sides = _sides(scratch, merged, bases, (left, right), audience)
     concurrent = [
         item
         for item in merged.conflicted.values()
@@ -349,28 +352,71 @@ def meet(
     return Meeting(bases, left, right, merged, found, sides[0], sides[1])
 
 
+def _sides(
+    view: ScratchView,
+    merged: Merged,
+    bases: Sequence[str],
+    heads: tuple[str, str],
+    audience: Audience | None,
+) -> list[Side]:
+    """Gives the two sides; whatever detection will ask of what they changed is read ahead, many rows in one statement."""
+    entries = [
+        item for pairs in merged.changed for pair in pairs.values() for item in pair if item is not None
+    ]
+    view.load(entries)
+    index = ClaimIndex(view.connection, view.project_id)
+    states = [StoredState(view, roots) for roots in (merged.left, merged.right)]
+    for state, own, others in zip(states, merged.changed, merged.changed[::-1], strict=True):
+        state.index = index
+        unchanged = {key: pair[0] for key, pair in others.items() if key not in own}
+        known = {**unchanged, **{key: after for key, (_, after) in own.items()}}
+        state.know(entry for entry in known.values() if entry is not None)
+    afters = [after for pairs in merged.changed for _, after in pairs.values() if after is not None]
+    index.read({claim for entry in afters for claim in view.claims(entry)})
+    return [
+        _side(view, merged.changed[place], states[place], bases, heads[place], heads[1 - place], audience)
+        for place in (0, 1)
+    ]
+
+
 def _side(
-    view: ScratchView, base: Roots, bases: Sequence[str], head: str, other: str, audience: Audience | None
+    view: ScratchView,
+    changed: EntryChanges,
+    state: StoredState,
+    bases: Sequence[str],
+    head: str,
+    other: str,
+    audience: Audience | None,
 ) -> Side:
-    state = StoredState(view, view.roots(head))
-    changes: Mapping[str, Change] = by_memory(
-        changes_between(view, base, view.roots(head), audience, ChangesetRefs(view))
-    )
+    refs = ChangesetRefs(view)
+    pairs = [(before, after) for before, after in changed.values() if not _is_same(before, after)]
+    changes = (change_of(view, before, after, refs, audience) for before, after in pairs)
     graph = view.graph()
     delta = graph.reachable_not_from(head, [*bases, other])
     return Side(
         head,
-        changes,
+        by_memory(change for change in changes if change is not None),
         tuple(_authored(view, changeset_id) for changeset_id in delta),
-        partial(_shown_claimants, state, audience),
+        _Shown(state, audience),
         partial(_shown_record, state, audience),
         all(graph.is_ancestor(base_id, head) for base_id in bases),
         partial(_record_digest, state),
     )
 
 
-def _shown_claimants(state: StoredState, audience: Audience | None, claim: str) -> list[Record]:
-    return [record for record in state.claimants(claim) if admits(record, audience)]
+def _is_same(before: Entry | None, after: Entry | None) -> bool:
+    return before is not None and after is not None and before.digest == after.digest
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """Looks up who makes claims in a state, as far as an audience may see."""
+
+    state: StoredState
+    audience: Audience | None
+
+    def __call__(self, claims: Collection[str], at_least: int = 1) -> list[Record]:
+        return [record for record in self.state.claimants(claims, at_least) if admits(record, self.audience)]
 
 
 def _shown_record(state: StoredState, audience: Audience | None, memory_id: str) -> Record | None:

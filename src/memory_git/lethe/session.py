@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from memory_git.domain import trie
@@ -15,6 +15,7 @@ from memory_git.domain.state_root import edge_key, memory_key
 from memory_git.domain.trie import Entry, Root
 from memory_git.domain.words import words
 from memory_git.lethe.caches import Caches
+from memory_git.lethe.claimants import ClaimIndex, claimants
 from memory_git.lethe.sources import Sources
 from memory_git.storage import lethe_events, lethe_history, lethe_redaction, lethe_states
 from memory_git.storage.connection import Connection
@@ -22,8 +23,6 @@ from memory_git.storage.lethe_history import ChangesetRow, ProjectRow, StateRow
 from memory_git.storage.lethe_schema import FIRST_ROW
 from memory_git.storage.lethe_states import EdgeRow, VersionRow
 
-MOST_CLAIMANTS = 256
-"""A word claim that more memories of one state make is too common to look at; keys and texts are never cut."""
 REDACTED = "redacted"
 Roots = tuple[Root, Root]
 """The memories' trie and the relationships' trie."""
@@ -131,8 +130,19 @@ class View:
             raise Corrupt("version", entry.row, "stands under another memory's key")
         return kept[1]
 
+    def load(self, entries: Iterable[Entry]) -> None:
+        """Reads the records of many entries in one statement, for `record` to find."""
+        unread = {
+            item.row: item for item in entries if item.row > 0 and self.caches.records.get(item.row) is None
+        }
+        for version in lethe_states.get_versions(self.connection, self.project_id, list(unread)):
+            entry = unread[version.id]
+            self.caches.records.put(entry.row, (entry.digest, self._verified(entry, version)))
+
     def _read_record(self, entry: Entry) -> Record:
-        version = self.version(entry.row)
+        return self._verified(entry, self.version(entry.row))
+
+    def _verified(self, entry: Entry, version: VersionRow) -> Record:
         if version.body is None:
             if lethe_redaction.redaction_of(self.connection, self.project_id, version.memory_id) is None:
                 raise Corrupt("version", entry.row, "has no body and no redaction record")
@@ -178,11 +188,19 @@ class StoredState:
         self.view = view
         self.memories, self.edges = roots
         self.nodes = nodes or view
-        self._claimants: dict[str, list[Record]] = {}
+        self._entries: dict[str, Entry | None] = {}
+        self.index: ClaimIndex | None = None
+        """The claims that are read already; both sides of a merge share one."""
 
     def entry(self, memory_id: str) -> Entry | None:
-        """Gives the leaf entry of a memory, or None."""
-        return trie.get(self.nodes, self.memories, memory_key(memory_id))
+        """Gives the leaf entry of a memory, or None; each is looked for once."""
+        if memory_id not in self._entries:
+            self._entries[memory_id] = trie.get(self.nodes, self.memories, memory_key(memory_id))
+        return self._entries[memory_id]
+
+    def know(self, entries: Iterable[Entry]) -> None:
+        """Takes note of entries that are known to stand in this state."""
+        self._entries |= {self.view.record(entry).memory_id: entry for entry in entries}
 
     def record(self, memory_id: str) -> Record | Conflicted | None:
         """Gives the record of a memory, or None."""
@@ -201,22 +219,11 @@ class StoredState:
         """Decides whether a relationship stands."""
         return self.edge_entry(edge) is not None
 
-    def claimants(self, claim: str) -> list[Record]:
-        """Gives the active records of this state that make a claim, by memory id (`conflicts.Claims`); each claim is read once."""
-        if claim not in self._claimants:
-            self._claimants[claim] = self._read_claimants(claim)
-        return self._claimants[claim]
-
-    def _read_claimants(self, claim: str) -> list[Record]:
-        found = {}
-        # Only what stands in this state counts: or anybody could hide a contradiction behind a branch of their own.
-        for row, memory_id in lethe_states.claimants(self.view.connection, self.view.project_id, claim):
-            entry = self.entry(memory_id)
-            if entry is not None and entry.row == row and claim in self.view.claims(entry):
-                found[memory_id] = self.view.record(entry)
-                if len(found) > MOST_CLAIMANTS and claim.startswith("w\0"):
-                    return []
-        return [found[name] for name in sorted(found)]
+    def claimants(self, claims: Collection[str], at_least: int = 1) -> list[Record]:
+        """Gives the active records of this state that make at least so many of some claims (`claims.Claims`)."""
+        if self.index is None:
+            self.index = ClaimIndex(self.view.connection, self.view.project_id)
+        return claimants(self, self.index, claims, at_least)
 
     def edges_of(self, memory_id: str) -> list[EdgeRow]:
         """Gives the relationships of a memory that stand in this state, sorted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 
@@ -99,6 +100,17 @@ def memories_of(connection: Connection, project_id: str, rows: Sequence[int]) ->
     return found
 
 
+def get_versions(connection: Connection, project_id: str, rows: Sequence[int]) -> list[VersionRow]:
+    """Gives versions by their rows."""
+    columns = ", ".join(f"version.{name}" for name in _VERSION.split(", "))
+    found = connection.rows(
+        f"SELECT {columns} FROM json_each(?) AS wanted"
+        " CROSS JOIN version ON version.id = wanted.value AND project_id = ?",
+        (json.dumps(rows), project_id),
+    )
+    return [VersionRow(*row) for row in found]
+
+
 def all_versions(
     connection: Connection, project_id: str, number: int, after: int, limit: int
 ) -> list[VersionRow]:
@@ -171,14 +183,28 @@ def put_claims(connection: Connection, project_id: str, claims: Iterable[tuple[s
     connection.execute_many("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", rows)
 
 
-def claimants(connection: Connection, project_id: str, claim: str) -> list[tuple[int, str]]:
-    """Gives rows of versions that make a claim, with their memories, newest first."""
-    return connection.rows(
-        "SELECT version.id, version.memory_id FROM claim "
-        "JOIN version ON version.project_id = claim.project_id AND version.id = claim.version_row "
-        "WHERE claim.project_id = ? AND claim.claim = ? ORDER BY claim.version_row DESC",
-        (project_id, claim_key(claim)),
+def claim_rows(connection: Connection, project_id: str, claims: Sequence[str]) -> dict[str, list[int]]:
+    """Gives the rows of versions that make each of many claims, newest first; a claim that nobody makes has none."""
+    rows = connection.rows(
+        "SELECT wanted.key, version_row FROM json_each(?) AS wanted"
+        " CROSS JOIN claim ON project_id = ? AND claim = unhex(wanted.value)"
+        " ORDER BY wanted.key, version_row DESC",
+        (json.dumps([claim_key(claim).hex() for claim in claims]), project_id),
     )
+    found: dict[str, list[int]] = {claim: [] for claim in claims}
+    for place, row in rows:
+        found[claims[place]].append(row)
+    return found
+
+
+def memory_ids_of(connection: Connection, project_id: str, rows: Sequence[int]) -> dict[int, str]:
+    """Gives the memories of versions, by their rows."""
+    found = connection.rows(
+        "SELECT version.id, memory_id FROM json_each(?) AS wanted"
+        " CROSS JOIN version ON version.id = wanted.value AND project_id = ?",
+        (json.dumps(rows), project_id),
+    )
+    return dict(found)
 
 
 def claims_of_version(connection: Connection, project_id: str) -> list[tuple[bytes, int]]:
