@@ -24,8 +24,9 @@ demo: $(RUN)  ## plays the sixteen steps over real processes in a disposable dir
 test: $(DEV)  ## the fast suite, under ten minutes with the first installation
 	$(BIN)/python -m pytest -m "not deep" -n $(JOBS) $(ARGS)
 
-test-all: test $(DEEP)  ## the fast suite, then the deep one, which takes a Node of its own for the MCP Inspector
+test-all: test $(DEEP)  ## the fast suite, then the deep one: a Node of its own for the MCP Inspector, ten times the examples
 	$(BIN)/python -m pytest -m deep -n $(JOBS) $(ARGS)
+	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/property --timeout 3600 -n $(JOBS) $(ARGS)
 
 bench: $(DEV)  ## all benchmarks at full size
 	$(BIN)/python -m bench $(ARGS)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 ROOT = Path(__file__).parent.parent
+
+# No deadline: other processes may have the processor meanwhile. What a test says for itself: `support/depth.py`.
+settings.register_profile("usual", deadline=None)
+settings.register_profile("deep", deadline=None, max_examples=1_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,7 +58,7 @@ def check_bases(history: History, a: int, b: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(histories(), st.data())
 def test_the_bases_are_those_that_brute_force_finds(history, data):
     numbers = st.integers(0, len(history) - 1)
@@ -80,7 +81,7 @@ def test_ancestors_are_those_that_brute_force_finds(history):
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(histories(), st.data())
 def test_what_is_reachable_and_not_excluded_is_complete_and_parents_come_first(history, data):
     numbers = st.integers(0, len(history) - 1)

@@ -2,6 +2,7 @@ import json
 import tempfile
 from pathlib import Path
 
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,7 +92,7 @@ def test_a_file_cut_anywhere_is_read_without_a_crash(lines: list, draw: st.DataO
     assert_it_can_be_committed_once(import_server_memory(content[:cut], "fuzz.jsonl"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(st.tuples(FRONT | st.just(""), LONG), max_size=3), st.binary(max_size=60))
 def test_any_folder_makes_ops_that_hold(files: list, junk: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:

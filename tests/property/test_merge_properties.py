@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -90,7 +91,7 @@ def test_what_one_side_changed_alone_is_taken_whole(base: Record, changed: Recor
 
 @pytest.mark.slow
 @given(BASES, records(), records())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_a_merge_is_symmetric_up_to_the_order_of_its_sides(
     base: Record | None, left: Record, right: Record
 ) -> None:
@@ -105,7 +106,7 @@ def test_a_merge_is_symmetric_up_to_the_order_of_its_sides(
 
 @pytest.mark.slow
 @given(BASES, records(), records())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_a_merge_makes_nothing_up_and_loses_nothing_in_silence(
     base: Record | None, left: Record, right: Record
 ) -> None:
@@ -132,7 +133,7 @@ def test_a_merge_makes_nothing_up_and_loses_nothing_in_silence(
 
 @pytest.mark.slow
 @given(BASES, records(), records())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_authority_never_grows_by_a_merge(base: Record | None, left: Record, right: Record) -> None:
     found = merge_records(base, left, right)
     if not isinstance(found, Record) or found in (left, right):
@@ -181,7 +182,7 @@ def test_a_diff_of_equal_states_is_empty(state: dict[str, Record]) -> None:
 
 @pytest.mark.slow
 @given(STATES, STATES)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_every_memory_that_differs_shows_unless_it_came_and_went_or_stands_beside_its_heir(
     before: dict[str, Record], after: dict[str, Record]
 ) -> None:
@@ -215,7 +216,7 @@ def side(head: str, before: dict[str, Record], after: dict[str, Record]) -> Side
 
 @pytest.mark.slow
 @given(STATES, STATES, STATES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_detection_is_the_same_with_the_sides_swapped_and_quiet_about_nothing(
     base: dict[str, Record], left: dict[str, Record], right: dict[str, Record]
 ) -> None:

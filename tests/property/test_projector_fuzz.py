@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import count
 from typing import Any
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from op_lists import HISTORY, OPS, START, allowed, ids, laid, records, salts, well_formed
 
 from memory_git.domain.change import Change, EdgeChange, OpRef
 from memory_git.domain.changeset import read_request
@@ -16,19 +16,15 @@ from memory_git.domain.errors import Invalid
 from memory_git.domain.merge import changed_fields
 from memory_git.domain.ops import (
     ADDING_OPS,
-    ASSIGNABLE_STATUSES,
-    KINDS,
     OP_TYPES,
     PAYLOAD_KEYS,
-    TRUSTS,
-    Op,
     op_from_json,
 )
 from memory_git.domain.plans import Source, cherry_pick, rebase, revert
-from memory_git.domain.policy import VISIBILITIES
-from memory_git.domain.projector import Applied, apply
-from memory_git.domain.record import Record, attachment_digest, record_digest, record_from_json
-from memory_git.domain.state import MemoryState, freeze
+from memory_git.domain.projector import apply
+from memory_git.domain.record import Record, record_digest, record_from_json
+from memory_git.domain.revert import Reverted
+from memory_git.domain.state import MemoryState
 from memory_git.domain.validate import check_ops, presumed_ids
 
 # any JSON at all, and JSON that is nearly right
@@ -56,17 +52,9 @@ NEARLY = st.fixed_dictionaries(
 )
 
 
-def ids():
-    return (f"fresh-{number}" for number in count())
-
-
-def salts(memory_id: str) -> str:
-    return memory_id.encode("utf-8", "surrogatepass").hex().ljust(32, "0")[:32]
-
-
 @pytest.mark.slow
 @given(st.lists(NEARLY | JSON, max_size=6) | JSON)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_no_json_crashes_the_validator_or_the_projector(raw: Any) -> None:
     ops, faults = check_ops(raw, ids())
     apply(MemoryState(), ops, salts=salts, presumed=presumed_ids(raw, faults))
@@ -101,7 +89,7 @@ def test_no_json_crashes_the_validator_or_the_projector(raw: Any) -> None:
         max_size=14,
     )
 )
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_no_json_crashes_the_reading_of_a_request(raw: dict[str, Any]) -> None:
     try:
         read_request(raw, ids())
@@ -115,133 +103,9 @@ def test_no_json_crashes_the_reading_of_a_request(raw: dict[str, Any]) -> None:
         }
 
 
-# ops that are well formed, over few memories, so that they meet
-
-MEMORIES = st.sampled_from(["a", "b", "c", "d"])
-CONTENTS = st.sampled_from(["Tabs.", "Spaces.", "Four spaces."])
-NOTES = st.sampled_from([{"note": "x"}, {"note": "y"}, {"source": "log", "status": "ok"}])
-OWNERS = st.sampled_from(["ada", "bob"])
-REVIVE = {"revive": st.booleans()}
-TRUST = {"source_trust": st.sampled_from(TRUSTS)}
-FIELDS = {
-    "title": st.sampled_from(["t", "u", ""]),
-    "kind": st.sampled_from(KINDS),
-    "visibility": st.sampled_from(VISIBILITIES),
-    "tags": st.lists(st.sampled_from(["x", "y", "z"]), max_size=3),
-    "confidence": st.sampled_from([0, 0.5, 1]),
-    "fact_key": st.sampled_from(["k", "l", ""]),
-    "valid_to": st.sampled_from(["2026-01-01T00:00:00Z", ""]),
-    "pinned": st.booleans(),
-    "extra": st.sampled_from([{}, {"k": 1}]),
-}
-
-
-def an_op(
-    op_type: str, required: dict[str, Any], optional: dict[str, Any], *, targets: bool, results: bool | None
-) -> Any:
-    parts: dict[str, Any] = {
-        "op_type": st.just(op_type),
-        "payload": st.fixed_dictionaries(required, optional=optional),
-    }
-    if targets:
-        parts["target_event_id"] = MEMORIES
-    if results is True:
-        parts["resulting_event_id"] = MEMORIES
-    optional_parts = {"resulting_event_id": MEMORIES} if results is None else {}
-    return st.fixed_dictionaries(parts, optional=optional_parts)
-
-
-OPS = st.one_of(
-    an_op(
-        "add_memory",
-        {"content": CONTENTS},
-        {**FIELDS, **TRUST, **REVIVE, "owner_principal": OWNERS, "approval": st.just("user_approved")},
-        targets=False,
-        results=True,
-    ),
-    an_op(
-        "correct_memory",
-        {"summary": st.sampled_from(["s", ""])},
-        {**FIELDS, **TRUST, **REVIVE, "content": CONTENTS, "owner_principal": OWNERS},
-        targets=True,
-        results=None,
-    ),
-    an_op(
-        "correct_memory",
-        {"clear": st.lists(st.sampled_from(["title", "tags", "extra", "approval"]), min_size=1)},
-        TRUST,
-        targets=True,
-        results=False,
-    ),
-    an_op(
-        "supersede_memory",
-        {"content": CONTENTS},
-        {**FIELDS, **TRUST, **REVIVE, "owner_principal": OWNERS},
-        targets=True,
-        results=True,
-    ),
-    an_op("supersede_memory", {}, {**TRUST, **REVIVE}, targets=True, results=None),
-    an_op("mark_duplicate", {}, {}, targets=True, results=True),
-    an_op("add_relationship", {"kind": st.sampled_from(["k", "l"])}, {}, targets=True, results=True),
-    an_op("remove_relationship", {"kind": st.sampled_from(["k", "l"])}, {}, targets=True, results=True),
-    an_op("propose_deprecation", {"reason": st.just("Old.")}, {}, targets=True, results=False),
-    an_op(
-        "set_status",
-        {"status": st.sampled_from(ASSIGNABLE_STATUSES), "reason": st.just("So.")},
-        REVIVE,
-        targets=True,
-        results=False,
-    ),
-    st.tuples(st.sampled_from(["attach_evidence", "attach_verification"]), MEMORIES, NOTES).map(
-        lambda parts: {"op_type": parts[0], "target_event_id": parts[1], "payload": dict(parts[2])}
-    ),
-    st.tuples(MEMORIES, NOTES).map(
-        lambda parts: {
-            "op_type": "detach",
-            "target_event_id": parts[0],
-            "payload": {"attachment_digest": attachment_digest(salts(parts[0]), parts[1])},
-        }
-    ),
-)
-HISTORY = st.lists(OPS, max_size=14)
-START = freeze(
-    [
-        Record("a", "Tabs.", owner_principal="ada", source_trust="human", tags=("x",)),
-        Record("b", "Spaces.", visibility="private", owner_principal="bob", approval="user_approved"),
-        Record("c", "Four spaces.", status="retracted", status_reason="So.", kind="fact"),
-    ]
-)
-
-
-def well_formed(raw: Sequence[Any]) -> list[Op]:
-    ops, _ = check_ops(list(raw), ids())
-    return ops
-
-
-def laid(state: MemoryState, applied: Applied) -> MemoryState:
-    edges = {*state.edges, *(edge for edge, stands in applied.edges.items() if stands)}
-    edges -= {edge for edge, stands in applied.edges.items() if not stands}
-    return MemoryState({**state.records, **applied.records}, frozenset(edges))
-
-
-def allowed(state: MemoryState, raw: Sequence[Any]) -> tuple[list[Op], MemoryState]:
-    """Gives the ops that the state allows, each tried after the others, and the state after them."""
-    kept: list[Op] = []
-    for op in well_formed(raw):
-        applied = apply(state, [op], salts=salts)
-        if not applied.faults:
-            kept.append(op)
-            state = laid(state, applied)
-    return kept, state
-
-
-def records(state: MemoryState) -> list[Record]:
-    return [record for record in state.records.values() if isinstance(record, Record)]
-
-
 @pytest.mark.slow
 @given(HISTORY)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_whatever_ops_do_the_model_holds(raw: list[Any]) -> None:
     _, state = allowed(START, raw)
     for record in records(state):
@@ -256,7 +120,7 @@ def test_whatever_ops_do_the_model_holds(raw: list[Any]) -> None:
 
 @pytest.mark.slow
 @given(HISTORY, OPS)
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_no_op_takes_what_is_private_or_revives_what_is_retracted_without_saying_so(
     raw: list[Any], last: Any
 ) -> None:
@@ -289,7 +153,7 @@ def test_no_op_takes_what_is_private_or_revives_what_is_retracted_without_saying
 
 
 @given(HISTORY, st.integers(0, 14))
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_ops_do_the_same_in_one_changeset_as_in_two(raw: list[Any], cut: int) -> None:
     ops, state = allowed(START, raw)
     at_once = apply(START, ops, salts=salts)
@@ -300,7 +164,7 @@ def test_ops_do_the_same_in_one_changeset_as_in_two(raw: list[Any], cut: int) ->
 
 
 @given(HISTORY)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_an_op_that_is_refused_has_no_effect_on_the_others(raw: list[Any]) -> None:
     ops, state = allowed(START, raw)
     every = apply(START, well_formed(raw), salts=salts)
@@ -321,7 +185,7 @@ def test_a_normalized_op_is_normal_and_comes_back_from_its_json(raw: list[Any]) 
 
 @pytest.mark.slow
 @given(HISTORY, HISTORY)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_a_revert_of_any_ops_restores_the_records_or_refuses(before_raw: list[Any], raw: list[Any]) -> None:
     _, before = allowed(START, before_raw)
     _, now = allowed(before, raw)
@@ -333,7 +197,7 @@ def test_a_revert_of_any_ops_restores_the_records_or_refuses(before_raw: list[An
         if before.records.get(name) != now.records[name]
     ]  # type: ignore[arg-type]
     edges = [EdgeChange(edge, edge in now.edges, by) for edge in sorted(before.edges ^ now.edges)]
-    plan = revert(now, "changeset", "Message", changes, edges, salts=salts)
+    plan = revert(now, Reverted("changeset", "Message"), changes, edges, salts=salts)
     if plan.refused:
         return
     ops, faults = check_ops([dict(op) for op in plan.steps[0].ops], ids())
@@ -368,7 +232,7 @@ NOT_RESTORED = {
 
 @pytest.mark.slow
 @given(HISTORY, HISTORY, HISTORY)
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_copies_lose_nothing_that_the_target_holds_or_they_are_refused(
     base_raw: list[Any], branch_raw: list[Any], onto_raw: list[Any]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 import pytest
+from depth import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,7 +47,7 @@ def later(key: bytes, base: Entry | None, left: Entry | None, right: Entry | Non
     return max((left, right), key=lambda entry: (entry is not None, entry))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(changes, max_size=8))
 def test_a_history_with_removals_agrees_with_a_dictionary(history):
     nodes, root, state = MemoryNodes(), EMPTY, {}
@@ -60,7 +61,7 @@ def test_a_history_with_removals_agrees_with_a_dictionary(history):
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.dictionaries(numbers, st.tuples(st.integers(0, 3), st.integers(1, 3)), max_size=120), st.randoms())
 def test_a_root_does_not_depend_on_the_order_of_history(content, random):
     wanted = to_entries(content)
@@ -75,7 +76,7 @@ def test_a_root_does_not_depend_on_the_order_of_history(content, random):
     assert (root.digest, root.count) == (whole.digest, whole.count)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(changes, changes, changes)
 def test_a_diff_agrees_with_dictionaries_and_leads_from_one_state_to_the_other(base, left, right):
     nodes = MemoryNodes()
@@ -90,7 +91,7 @@ def test_a_diff_agrees_with_dictionaries_and_leads_from_one_state_to_the_other(b
     assert put_many(nodes, one, step).digest == other.digest
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(changes, changes, changes)
 def test_a_merge_agrees_with_dictionaries_and_keeps_the_canonical_shape(base, left, right):
     nodes = MemoryNodes()
@@ -118,7 +119,7 @@ def test_a_merge_agrees_with_dictionaries_and_keeps_the_canonical_shape(base, le
     assert merged.digest == put_many(nodes, EMPTY, expected).digest
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(changes, changes, changes)
 def test_a_merge_is_symmetric_and_idempotent_and_takes_a_lone_side_whole(base, left, right):
     nodes = MemoryNodes()
