@@ -2,11 +2,12 @@
 
 Nodes are a cache of versions and changesets. What is kept, in the order of the code:
 
-1. the root and the newest changeset; the heads of all refs; what open conflicts name; where the history of a ref leaves that
+1. the root, the newest changeset, and the one whose trie has the greatest row at its top: rows are counted from there, and never
+   used again; the heads of all refs; what open conflicts name; where the history of a ref leaves that
    of refs/shared/main;
 2. so many between them that no line back to a kept state is longer than `FAR`: a version or relationship counts one, a changeset
    `A_STEP` besides, which is about what they cost to read;
-3. of the nodes, those that a kept state reaches, and the one of the greatest row: rows are never used again.
+3. of the nodes, those that a kept state reaches.
 
 All others go at once, with the pointers to them. They are made anew in memory by whoever reads (`rebuilding`), or stored again.
 """
@@ -106,11 +107,14 @@ def _kept(view: View, states: list[StateRow], far: int) -> set[int]:
     """Gives the rows of the changesets that keep their nodes."""
     named = set(_named(view))
     made = lethe_nodes.counts_made(view.connection, view.project_id, view.project.number)
+    greatest = lethe_states.last_row(view.connection, "node", view.project.number)
     ways: dict[str, int] = {}
     kept = set()
     for state in states:
         way = A_STEP + made.get(state.id, 0) + max((ways[name] for name in state.parents), default=0)
-        is_kept = state.changeset_id in named or state == states[-1] or way > far
+        is_kept = (
+            state.changeset_id in named or greatest in (state.memories_row, state.edges_row) or way > far
+        )
         if is_kept and not is_dropped(state):
             kept.add(state.id)
             way = 0
@@ -119,7 +123,9 @@ def _kept(view: View, states: list[StateRow], far: int) -> set[int]:
 
 
 def _named(view: View) -> Iterator[str]:
-    """Yields the changesets that something names."""
+    """Yields the changesets that something names, and the newest."""
+    newest = lethe_states.last_row(view.connection, "changeset", view.project.number)
+    yield from lethe_history.changeset_ids(view.connection, view.project_id, [newest]).values()
     if view.project.root_changeset_id:
         yield view.project.root_changeset_id
     heads = {
@@ -150,14 +156,13 @@ def _reach(view: View, state: StateRow, reached: set[int]) -> None:
 
 
 def _unreached(view: View, reached: set[int]) -> tuple[list[int], int]:
-    """Gives the rows of the other nodes but the greatest, and the bytes of their bodies."""
+    """Gives the rows of the other nodes, and the bytes of their bodies."""
     number = view.project.number
-    greatest = lethe_states.last_row(view.connection, "node", number)
     found, size = [], 0
     last = row_range(number)[0] - 1
     while page := lethe_nodes.node_sizes(view.connection, view.project_id, number, last, _PAGE):
         for row, length in page:
-            if row not in reached and row != greatest:
+            if row not in reached:
                 found.append(row)
                 size += length
         last = page[-1][0]

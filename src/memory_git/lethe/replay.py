@@ -312,9 +312,7 @@ class Replay:
             ("node", self._seen_nodes),
         ):
             rows = set(lethe_states.rows_between(view.connection, view.project_id, table, least, beyond))
-            # The greatest node stays when nodes are dropped, so that no row is ever used again (ADR 12).
-            spared = {max(rows)} - seen if table == "node" and rows else set()
-            for row in sorted((rows ^ seen) - spared):
+            for row in sorted(rows ^ seen):
                 self._report.fault(table, row, "belongs to no state" if row in rows else "is absent")
 
 
