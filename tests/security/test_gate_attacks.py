@@ -376,3 +376,37 @@ def test_reconcile_reports_an_accepted_head_that_is_gone_or_broken(world: GateWo
     assert not report["ok"]
     assert ("head_differs", head) in [(item["kind"], item.get("head")) for item in report["faults"]]
     assert not world.lethe.verify(PROJECT)["ok"]
+
+
+# what a reading of history gives away
+
+
+def test_a_log_of_a_readable_ref_never_goes_on_into_anothers_branch(world: GateWorld) -> None:
+    world.add("one", "m/1", "accepted")
+    world.accept("one")
+    hidden = world.add("one", "m/secret", "not for two yet")["changeset"]["changeset_id"]
+    of_hidden = world.gate.log(world.caller("one"), PROJECT, "refs/agents/one/main", limit=1)["next"]
+    for cursor in (hidden, of_hidden):
+        answer = refused(lambda at=cursor: world.gate.log(world.caller("two"), PROJECT, MAIN, before=at))
+        assert answer.code == "bad_cursor"
+
+
+def test_an_open_conflict_shows_in_a_diff_only_beside_a_proposal_that_the_caller_sees(
+    world: GateWorld,
+) -> None:
+    world.add("one", "m/1", "former")
+    world.accept("one")
+    start = world.head()
+    world.correct("one", "m/1", content="from one")
+    world.correct("two", "m/1", content="from two")
+    world.accept("two")
+    proposal_id = world.propose("one")["proposal_id"]
+
+    def told(name: str) -> list[list[str]]:
+        diff = world.gate.diff(world.caller(name), PROJECT, MAIN, start)
+        assert diff["corrections_proposed"]
+        return [item["proposal_ids"] for item in diff["unresolved_conflicts"]]
+
+    assert [proposal_id] in told("bob")
+    assert [proposal_id] in told("one")
+    assert told("two") == []

@@ -96,6 +96,8 @@ def test_a_version_in_a_history_has_the_number_that_its_changesets_state_gives_i
     assert [(item["record"]["content"], item["version"]) for item in versions] == [
         ("six", 5),
         ("five", 4),
+        ("same", 3),
+        ("other", 2),
         ("same", 2),
         ("one", 1),
     ]

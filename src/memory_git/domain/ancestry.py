@@ -112,6 +112,21 @@ class CommitGraph:
                 walk.paint_parents(position, paint)
         return False
 
+    def reached(self, head: str, among: Iterable[str]) -> set[str]:
+        """Gives those of some changesets that a head descends from, or is."""
+        wanted = {self._positions[name] for name in among if name in self._positions}
+        lowest = min(wanted, default=0)
+        walk = _Walk(self, [self.position(head)])
+        found: set[str] = set()
+        while walk.pending[_LEFT] and len(found) < len(wanted):
+            position, paint = walk.take()
+            if position < lowest:
+                break
+            if position in wanted:
+                found.add(self._ids[position])
+            walk.paint_parents(position, paint)
+        return found
+
     def is_on_mainline(self, a: str, of: str) -> bool:
         """Decides whether first parents lead from `of` to `a`, or it is it."""
         wanted, position = self.position(a), self.position(of)

@@ -134,7 +134,7 @@ class Comparison:
     def _changed_memories(self) -> list[Key]:
         pairs = trie.diff(self._view, self._before.memories, self._after.memories)
         entries = {entry.row: entry for pair in pairs if (entry := pair[1] or pair[0]) is not None}
-        names = lethe_states.memories_of(self._view.connection, self._view.project_id, list(entries))
+        names = lethe_states.memory_ids_of(self._view.connection, self._view.project_id, list(entries))
         for row, entry in entries.items():
             if row not in names or memory_key(names[row]) != entry.key:
                 raise Corrupt("version", row, "is absent, or stands under another memory's key")

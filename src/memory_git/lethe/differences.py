@@ -16,11 +16,13 @@ from memory_git.domain.claims import CONTRADICTING_KINDS, candidates, claimants_
 from memory_git.domain.errors import TooLarge
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Edge, Record
-from memory_git.domain.trie import Entry
+from memory_git.domain.trie import Entry, Pair
 from memory_git.lethe.op_refs import OpRefs
 from memory_git.lethe.session import Roots, StoredState, View, admits
 from memory_git.storage import lethe_history
 from memory_git.storage.lethe_schema import FIRST_ROW
+
+_READ_AT_ONCE = 500
 
 
 class Refs(Protocol):
@@ -58,7 +60,7 @@ def changes_between(
 ) -> list[Change]:
     """Gives the memories whose records differ, in the order of keys; raises TooLarge `diff_too_large` beyond `most`."""
     refs = refs or OpRefs(view, audience)
-    pairs = trie.diff(view, before[0], after[0])
+    pairs = _loaded(view, trie.diff(view, before[0], after[0]))
     found = (change_of(view, left, right, refs, audience) for left, right in pairs)
     changes = list(islice((change for change in found if change is not None), most and most + 1))
     if most is not None and len(changes) > most:
@@ -66,6 +68,13 @@ def changes_between(
             "diff_too_large", f"more than {most} memories differ: read it by pages (limit)", most=most
         )
     return changes
+
+
+def _loaded(view: View, pairs: Iterator[Pair]) -> Iterator[Pair]:
+    """Gives the same pairs, their records read many at a time."""
+    while some := list(islice(pairs, _READ_AT_ONCE)):
+        view.load(entry for pair in some for entry in pair if entry is not None)
+        yield from some
 
 
 def change_of(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import asdict
 from typing import Any
 
 from memory_git.domain import trie
@@ -14,10 +15,13 @@ from memory_git.domain.proof import prove
 from memory_git.domain.record import STATUSES
 from memory_git.domain.trie import Entry
 from memory_git.lethe.changesets import shown_changeset
-from memory_git.lethe.op_refs import op_is_shown
+from memory_git.lethe.log_cursor import Walk, bad_cursor, read_cursor, write_cursor
+from memory_git.lethe.op_refs import OpRefs
+from memory_git.lethe.originals import originals_of
 from memory_git.lethe.refs import require_ref
 from memory_git.lethe.session import REDACTED, StoredState, View, admits, changeset_names, shown_entry
-from memory_git.storage import lethe_history
+from memory_git.storage import lethe_history, lethe_states
+from memory_git.storage.lethe_history import ChangesetRow
 from memory_git.storage.lethe_states import VersionRow
 
 MAX_LOG = 200
@@ -46,24 +50,43 @@ def log(
         if ref_name is None:
             raise Invalid("ref_needed", "name a ref, or a head")
         head = require_ref(view, ref_name).head_changeset_id
-    view.changeset(head)
-    frontier = _frontier(view, before) if before else None
+    view.state_row(head)
+    frontier = _frontier(view, before, head, first_parent) if before else None
     page = view.graph().log([head], limit, frontier, first_parent)
     shown = {
-        "changesets": [shown_changeset(view, view.changeset(name), audience) for name in page.ids],
+        "changesets": [with_originals(view, view.changeset(name), audience) for name in page.ids],
         "project": view.project_id,
         "ref": ref_name,
     }
-    return {**shown, "next": "_".join(page.frontier)} if page.frontier else shown
+    if not page.frontier:
+        return shown
+    return {**shown, "next": write_cursor(Walk(head, page.frontier, first_parent), _cursor_salt(view))}
 
 
-def _frontier(view: View, before: str) -> list[str]:
-    names = before.split("_")
-    if not all(is_uuid(name) for name in names):
-        raise Invalid("bad_cursor", "`before` is the `next` of an earlier page, or a changeset id")
-    for name in names:
-        view.changeset(name)
-    return names
+def with_originals(view: View, row: ChangesetRow, audience: Audience | None) -> dict[str, Any]:
+    """Gives a changeset in the wire form, with the `originals` of what it copies, as far as the audience may see the ops."""
+    shown = shown_changeset(view, row, audience)
+    originals = originals_of(view, shown["ops"])
+    return {**shown, "originals": originals} if originals else shown
+
+
+def _frontier(view: View, before: str, head: str, first_parent: bool) -> tuple[str, ...]:
+    """Gives where a walk from the head goes on; only what the head reaches is ever walked."""
+    if is_uuid(before):
+        walk = Walk(before, (before,), first_parent)
+    else:
+        walk = read_cursor(before, _cursor_salt(view))
+    graph = view.graph()
+    if walk.first_parent != first_parent or walk.head not in graph:
+        raise bad_cursor()
+    if not graph.is_ancestor(walk.head, head):
+        raise bad_cursor()
+    return walk.frontier
+
+
+def _cursor_salt(view: View) -> str:
+    """Gives the salt of the root's request: stored, never served, and the same in every process."""
+    return view.changeset(view.project.root_changeset_id or "").request_salt
 
 
 def memories(
@@ -159,11 +182,30 @@ def memory(view: View, head: str, memory_id: str, audience: Audience | None) -> 
 
 
 def memory_history(view: View, head: str, memory_id: str, audience: Audience | None) -> dict[str, Any]:
-    """Gives every version of a memory that is reachable from a head, newest first, as far as the audience may see."""
+    """Gives every version of a memory that is reachable from a head, newest first, as far as the audience may see.
+
+    Where two sides of a merge made the same change, both are told, though the state holds the first one's.
+    """
     state = StoredState(view, view.roots(head))
     entry = require_entry(state, memory_id, audience)
-    shown = (_shown_version(view, version, audience) for version in _lineage(view, entry.row))
+    followed = {version.id: version for version in _lineage(view, entry.row)}
+    beside = {version.id: version for version in _beside(view, head, memory_id, followed)}
+    versions = sorted((followed | beside).items(), reverse=True)
+    shown = (_shown_version(view, version, audience) for _, version in versions)
     return {"memory_id": memory_id, "versions": [version for version in shown if version]}
+
+
+def _beside(view: View, head: str, memory_id: str, followed: Collection[int]) -> Iterator[VersionRow]:
+    """Gives the versions that a head reaches though no later version follows them; none is looked for where nothing else is stored."""
+    rows = lethe_states.version_rows(view.connection, view.project_id, memory_id)
+    others = [row for row in rows if row not in followed]
+    if not others:
+        return
+    versions = lethe_states.get_versions(view.connection, view.project_id, others)
+    rows_of_changesets = {version.changeset_row for version in versions}
+    names = lethe_history.changeset_ids(view.connection, view.project_id, rows_of_changesets)
+    reached = view.graph().reached(head, [*names.values()])
+    yield from (version for version in versions if names[version.changeset_row] in reached)
 
 
 def _lineage(view: View, row: int) -> Iterator[VersionRow]:
@@ -189,8 +231,10 @@ def _shown_version(view: View, version: VersionRow, audience: Audience | None) -
     record = view.record(entry)
     if not admits(record, audience):
         return None
-    ops = lethe_history.ops_of(view.connection, view.project_id, row.id)
-    return {
+    reaches = lethe_history.reaches_of(view.connection, view.project_id, row.id)
+    told = audience is None or all(audience.admits(seen, owner or None) for seen, owner in reaches)
+    originals = originals_of(view, [asdict(OpRefs(view, audience).of(entry))])
+    shown = {
         "memory_id": record.memory_id,
         "record": record.to_json(),
         "record_digest": entry.digest.hex(),
@@ -198,5 +242,6 @@ def _shown_version(view: View, version: VersionRow, audience: Audience | None) -
         "changeset_id": row.changeset_id,
         "author_principal": row.author_principal,
         "created_at": row.created_at,
-        "message": row.message if all(op_is_shown(op, audience) for op in ops) else None,
+        "message": row.message if told else None,
     }
+    return {**shown, "original": originals[0]} if originals else shown

@@ -32,7 +32,7 @@ from memory_git.storage.lethe_history import ChangesetRow
 
 def merge_plan(view: View, target: str, source: str, audience: Audience | None) -> dict[str, Any]:
     """Plans bringing `source` into `target`: the shape, what would change, the conflicts, and what must be answered by ops."""
-    view.changeset(target), view.changeset(source)
+    view.state_row(target), view.state_row(source)
     graph = view.graph()
     meeting = meet(view, target, source, audience=audience)
     if graph.is_ancestor(source, target):
@@ -89,7 +89,7 @@ def _known_salt(view: View, memory_id: str) -> str:
 
 def rebase_plan(view: View, head: str, onto: str) -> dict[str, Any]:
     """Plans replaying what `head` has beyond `onto` on top of it; merges inside the branch bring only their own ops."""
-    view.changeset(head), view.changeset(onto)
+    view.state_row(head), view.state_row(onto)
     names = view.graph().reachable_not_from(head, [onto])
     sources = [_source(view, name) for name in names]
     plan = rebase(

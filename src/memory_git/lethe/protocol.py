@@ -11,7 +11,8 @@ Op             {ordinal, op_type, target_event_id?, resulting_event_id?, payload
                or {ordinal, op_digest, withheld: true} for an audience that may not see it
 Changeset      {changeset_id, schema_version, project_id, ref_name, parent_ids, author_principal, persona_id?, actor_id?, surface?, model?,
                environment?, session_id?, topic_id?, context_manifest_id?, message, message_salt, created_at, idempotency_key, ops, evidence,
-               verification, state_root, authored_digest, integrity_digest, digest_version, author_signature?}
+               verification, state_root, authored_digest, integrity_digest, digest_version, author_signature?, originals?}; `originals` (show, log)
+               lists {changeset_id, author_principal, created_at} of what its ops were copied from, by a rebase or a cherry-pick
 CreateRequest  {project_id, ref_name, parent_ids, author_principal, message, idempotency_key, ops, persona_id?, actor_id?, surface?, model?,
                environment?, session_id?, topic_id?, context_manifest_id?, evidence?, verification?, expected_head?, advance_ref?,
                create_ref_if_missing?, protected?}
@@ -102,7 +103,8 @@ class Lethe(Protocol):
         first_parent: bool = False,
         audience: Audience | None = None,
     ) -> Json:
-        """Gives `{changesets, project, ref, next?}`: ancestors, newest first in topological order; `before` is a page's `next`."""
+        """Gives `{changesets, project, ref, next?}`: ancestors, newest first in topological order. `before` is a page's `next`, whatever the
+        depth at the same cost, or a changeset that the head descends from."""
         ...
 
     def is_ancestor(self, project_id: str, ancestor: str, descendant: str) -> bool:
@@ -151,7 +153,8 @@ class Lethe(Protocol):
     def memory_history(
         self, project_id: str, head: str, memory_id: str, audience: Audience | None = None
     ) -> Json:
-        """Gives `{memory_id, versions: [Entry + {author_principal, created_at, message}]}`, newest first, reachable from `head`."""
+        """Gives `{memory_id, versions: [Entry + {changeset_id, author_principal, created_at, message, original?}]}`, newest first, reachable
+        from `head`; the `original` of a copied change is {changeset_id, author_principal, created_at} of who wrote it first."""
         ...
 
     def search(

@@ -221,7 +221,7 @@ class LetheStore:
     def get_changeset(self, changeset_id: str, audience: Audience | None = None) -> Json:
         """Gives one changeset of whatever project."""
         with self._view(self._project_of(changeset_id, "changeset")) as view:
-            return shown_changeset(view, view.changeset(changeset_id), audience)
+            return history.with_originals(view, view.changeset(changeset_id), audience)
 
     def log(
         self,
@@ -241,19 +241,19 @@ class LetheStore:
     def is_ancestor(self, project_id: str, ancestor: str, descendant: str) -> bool:
         """Decides whether a changeset is reachable from another."""
         with self._view(project_id) as view:
-            view.changeset(ancestor), view.changeset(descendant)
+            view.state_row(ancestor), view.state_row(descendant)
             return view.graph().is_ancestor(ancestor, descendant)
 
     def merge_base(self, project_id: str, left: str, right: str) -> list[str]:
         """Gives all best common ancestors, sorted."""
         with self._view(project_id) as view:
-            view.changeset(left), view.changeset(right)
+            view.state_row(left), view.state_row(right)
             return list(view.graph().best_common_ancestors(left, right))
 
     def authors(self, project_id: str, head: str, without: str) -> list[str]:
         """Gives who wrote what is reachable from `head` and not from `without`."""
         with self._view(project_id) as view:
-            view.changeset(head), view.changeset(without)
+            view.state_row(head), view.state_row(without)
             return sorted(authors_of(view, head, without))
 
     # states

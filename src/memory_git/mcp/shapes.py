@@ -32,7 +32,8 @@ def shown_changeset(changeset: Json) -> Json:
         name = op.get("op_type", "withheld")
         counted[name] = counted.get(name, 0) + 1
     kept = ("changeset_id", "parent_ids", "ref_name", "author_principal", "actor_id", "created_at", "message")
-    return {**{name: changeset.get(name) for name in kept}, "ops": counted}
+    shown = {**{name: changeset.get(name) for name in kept}, "ops": counted}
+    return {**shown, "originals": changeset["originals"]} if "originals" in changeset else shown
 
 
 def proposal_answer(proposal: Json) -> Answer:

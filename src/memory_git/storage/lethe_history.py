@@ -358,6 +358,14 @@ def all_states(connection: Connection, project_id: str, number: int) -> list[Sta
     return [StateRow(*row) for row in rows]
 
 
+def reaches_of(connection: Connection, project_id: str, changeset_row: int) -> list[tuple[str, str]]:
+    """Gives who may see the ops of a changeset: each (visibility, owner) that one of them has."""
+    return connection.rows(
+        "SELECT DISTINCT visibility, owner_principal FROM op WHERE project_id = ? AND changeset_row = ?",
+        (project_id, changeset_row),
+    )
+
+
 def op_at(connection: Connection, project_id: str, changeset_row: int, ordinal: int) -> OpRow | None:
     """Gives one op, or None."""
     found = connection.row(

@@ -13,7 +13,6 @@ from memory_git.storage.lethe_schema import row_range
 CLAIM_BYTES = 16
 _VERSION = "id, project_id, memory_id, changeset_row, ordinal, previous, second_previous, record_digest, body"
 _EDGE = "id, project_id, from_memory_id, kind, to_memory_id, changeset_row, ordinal"
-_ROWS_AT_ONCE = 500
 _TABLES_WITH_ROWS = ("changeset", "version", "edge", "node")
 
 
@@ -85,21 +84,6 @@ def get_version(connection: Connection, project_id: str, row: int) -> VersionRow
     return VersionRow(*found) if found else None
 
 
-def memories_of(connection: Connection, project_id: str, rows: Sequence[int]) -> dict[int, str]:
-    """Gives the memories of versions by their rows."""
-    found: dict[int, str] = {}
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        some = rows[first : first + _ROWS_AT_ONCE]
-        marks = ", ".join("?" * len(some))
-        found.update(
-            connection.rows(
-                f"SELECT id, memory_id FROM version WHERE project_id = ? AND id IN ({marks})",
-                (project_id, *some),
-            )
-        )
-    return found
-
-
 def get_versions(connection: Connection, project_id: str, rows: Sequence[int]) -> list[VersionRow]:
     """Gives versions by their rows."""
     columns = ", ".join(f"version.{name}" for name in _VERSION.split(", "))
@@ -109,6 +93,14 @@ def get_versions(connection: Connection, project_id: str, rows: Sequence[int]) -
         (json.dumps(rows), project_id),
     )
     return [VersionRow(*row) for row in found]
+
+
+def version_rows(connection: Connection, project_id: str, memory_id: str) -> list[int]:
+    """Gives the rows of all versions of a memory that any changeset ever made."""
+    rows = connection.rows(
+        "SELECT id FROM version WHERE project_id = ? AND memory_id = ? ORDER BY id", (project_id, memory_id)
+    )
+    return [row for (row,) in rows]
 
 
 def all_versions(

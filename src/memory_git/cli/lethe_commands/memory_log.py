@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from memory_git.cli.lethe_commands.local import local_store, store_options, the_project
+from memory_git.cli.lethe_commands.memory_show import author
 from memory_git.cli.options import project_option
 from memory_git.cli.render import write_document, write_table
 from memory_git.domain.ids import SHARED_MAIN
@@ -47,7 +48,7 @@ def command(
         [
             item["changeset_id"],
             item["created_at"],
-            item["author_principal"],
+            author(item["author_principal"], item.get("originals", ())),
             len(item["ops"]),
             item["message"],
         ]

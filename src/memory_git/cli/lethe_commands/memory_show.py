@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,7 +77,12 @@ def _memory(lethe: Lethe, project: str | None, place: str, name: str, history: b
 
 
 def _write_changeset(found: Mapping[str, Any]) -> None:
-    write_fields({name: found[name] for name in _CHANGESET if found.get(name)})
+    shown = {name: found[name] for name in _CHANGESET if found.get(name)}
+    if found.get("originals"):
+        shown["copied_from"] = [
+            f"{item['changeset_id']} by {item['author_principal']}" for item in found["originals"]
+        ]
+    write_fields(shown)
     rows = [
         (
             op["ordinal"],
@@ -94,13 +99,19 @@ def _write_history(found: Mapping[str, Any]) -> None:
     rows = [
         (
             item["created_at"],
-            item["author_principal"],
+            author(item["author_principal"], [item["original"]] if "original" in item else []),
             item["record"].get("status"),
             item["record"].get("content"),
         )
         for item in found["versions"]
     ]
     write_table(["at", "author", "status", "content"], rows)
+
+
+def author(name: str, originals: Iterable[Mapping[str, Any]]) -> str:
+    """Gives an author, and whose work it is that was copied."""
+    others = sorted({item["author_principal"] for item in originals} - {name})
+    return f"{name} (copied from {', '.join(others)})" if others else name
 
 
 def _write_memory(found: Mapping[str, Any]) -> None:

@@ -77,6 +77,7 @@ class Changeset(TypedDict):
     context_manifest_id: NotRequired[str | None]
     message_salt: NotRequired[str | None]
     author_signature: NotRequired[Any]
+    originals: NotRequired[list[Object]]
 
 
 class Entry(TypedDict):
