@@ -1,6 +1,7 @@
 """Merging two branches with a hundred changes each, disjoint, into one durable commit with two parents: theirs over ours.
 
-Each branch is one commit of fifty new texts and fifty new memories, made before the clock starts. Ours is what an agent does on a branch
+Each branch is one commit of other texts of a hundred old memories (where the key says mixed, half of them new memories), made before the
+clock starts. Ours is what an agent does on a branch
 of its own: `plan_merge` with every conflict detector and the plan's whole diff, then `create_changeset` with two parents, durable.
 Theirs: doltlite `dolt_merge`; the git program `merge-tree --write-tree`, `commit-tree`, `update-ref` in a bare repository; pygit2
 `merge_commits`, `write_tree`, `create_commit`; dulwich `three_way_merge`. Theirs detect clashes of rows or lines, nothing else.
@@ -18,19 +19,22 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
     rounds = 7 if quick else 15
     found = [_against(fixtures, "doltlite", n, rounds) for n in (100_000, 10_000)]
+    found.append(_against(fixtures, "doltlite", 100_000, rounds, mixed=True))
     found.append(_against(fixtures, "git", 100_000, rounds))
     found += [_against(fixtures, peer, 100_000, 3) for peer in ("pygit2", "dulwich")]
     return [*found, _protected(fixtures, rounds)]
 
 
-def _against(fixtures: Fixtures, peer: str, n: int, rounds: int) -> Figure:
-    key = f"merge100x100_vs_{peer}_{n // 1000}k"
+def _against(fixtures: Fixtures, peer: str, n: int, rounds: int, *, mixed: bool = False) -> Figure:
+    key = f"merge100x100_{'mixed_' if mixed else ''}vs_{peer}_{n // 1000}k"
     progress(key)
     try:
         with fixtures.copies(("ours", n), (peer, n)) as (ours, theirs):
             for process in (ours, theirs):
-                process.ask("merge")
-            runs = alternate(rounds, lambda: ours.ask("merge"), lambda: theirs.ask("merge"))
+                process.ask("merge", mixed=mixed)
+            runs = alternate(
+                rounds, lambda: ours.ask("merge", mixed=mixed), lambda: theirs.ask("merge", mixed=mixed)
+            )
             return ratio(key, n, runs, peer, theirs.ask("version"))
     except (Absent, Failed) as error:
         return unmeasured(key, str(error), peer)

@@ -11,7 +11,7 @@ from typing import Any
 
 import memory_git
 from bench import records, shape
-from bench.participant import Json, timed
+from bench.participant import MERGE_EDITS, Json, timed
 from bench.participant import Participant as Common
 from bench.records import Edit
 from memory_git.domain.envelope import MergeKeys, MergeRequest, issue, sign
@@ -194,7 +194,7 @@ class Participant(Common):
         shared = self.store.resolve_ref(PROJECT, SHARED_MAIN)["head_changeset_id"]
         if shared != self._head:
             self._protect(shared, self._head)
-        branch = self.fork(self.take(100), self.take(100))
+        branch = self.fork(self.take_texts(MERGE_EDITS), self.take_texts(MERGE_EDITS))
         left, self._head = self._head, self.store.resolve_ref(PROJECT, SHARED_MAIN)["head_changeset_id"]
         self._protect(self._head, left)
         proposal = f"refs/agents/bench/merge-{next(self._keys)}"

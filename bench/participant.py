@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.records import Edit, edits
+from bench.records import Edit, edits, new_texts
 
 DIFF_EDITS = 10
 MERGE_EDITS = 100
@@ -50,6 +50,7 @@ class Participant(ABC):
         self.folder = folder
         self.base = 0
         self._place = 0
+        self._texts = 0
         self._pairs: list[tuple[str, str]] = []
 
     @abstractmethod
@@ -99,6 +100,12 @@ class Participant(ABC):
         self._place += count
         return taken
 
+    def take_texts(self, count: int) -> list[Edit]:
+        """Takes the next changes that give old memories other texts."""
+        taken = new_texts(self.base, self._texts, count)
+        self._texts += count
+        return taken
+
     # verbs
 
     def commit_one(self, count: int) -> Json:
@@ -113,11 +120,13 @@ class Participant(ABC):
         """Times commits of one change each, `width` of them a sync if this participant can do that, else one by one."""
         return self.commit_one(batches * width)
 
-    def prepare_diff(self, pairs: int) -> None:
-        """Makes pairs of commits with ten changes between them."""
+    def prepare_diff(self, pairs: int, *, mixed: bool = False) -> None:
+        """Makes pairs of commits with ten changes between them: other texts of old memories, or half of them new ones."""
+        self._pairs = []
         for _ in range(pairs):
             before = self.head()
-            self._pairs.append((before, self.commit(self.take(DIFF_EDITS))))
+            changes = (self.take if mixed else self.take_texts)(DIFF_EDITS)
+            self._pairs.append((before, self.commit(changes)))
 
     def diff(self, rounds: int) -> Json:
         """Times reading each pair's difference so many times."""
@@ -126,9 +135,10 @@ class Participant(ABC):
         assert set(found) == {DIFF_EDITS}, f"a difference of {set(found)} memories"
         return clock.told(count=len(found))
 
-    def merge(self) -> Json:
+    def merge(self, *, mixed: bool = False) -> Json:
         """Times one merge of two branches with a hundred changes each, disjoint, that start from one commit."""
-        branch = self.fork(self.take(MERGE_EDITS), self.take(MERGE_EDITS))
+        take = self.take if mixed else self.take_texts
+        branch = self.fork(take(MERGE_EDITS), take(MERGE_EDITS))
         with timed() as clock:
             head = self.join(branch)
         assert self.parents(head) == 2, "the merge has two parents"

@@ -81,6 +81,12 @@ def _edit(base: int, place: int) -> Edit:
     return Edit(number, content(number, place + 1), bool(place % 2))
 
 
+def new_texts(base: int, first: int, count: int) -> list[Edit]:
+    """Gives other texts of old memories, `first` to `first + count`; while few are taken they are none of those in `edits`."""
+    numbers = ((base - 1 - place) * _STRIDE % base for place in range(first, first + count))
+    return [Edit(number, content(number, -1 - first), False) for number in numbers]
+
+
 def write_key_order(path: Path, count: int) -> None:
     """Writes the numbers of the first memories in the order of their trie keys, four bytes each."""
     keys = [(sha256(b"m\0" + memory_id(number).encode()).digest(), number) for number in range(count)]

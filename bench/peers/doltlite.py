@@ -1,6 +1,6 @@
 """doltlite: Dolt inside SQLite, which replaces `sqlite3` in this process; synchronous FULL, read back.
 
-A row is (id, text). Nothing lets several `dolt_commit`s share a sync: each syncs for itself, inside a transaction too.
+A row is (id, text), WITHOUT ROWID: with a rowid, diff and merge take ten times as long. Nothing lets several `dolt_commit`s share a sync: each syncs for itself, inside a transaction too.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ class Participant(Common):
         self.open(count)
         rows = ((records.memory_id(number), records.content(number)) for number in range(count))
         with timed() as clock:
-            self._connection.execute("CREATE TABLE memory (id TEXT PRIMARY KEY, body TEXT NOT NULL)")
+            self._connection.execute(
+                "CREATE TABLE memory (id TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID"
+            )
             self._connection.execute("BEGIN")
             self._connection.executemany("INSERT INTO memory VALUES (?, ?)", rows)
             self._value("SELECT dolt_commit('-A', '-m', 'base')")
