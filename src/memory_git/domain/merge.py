@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from memory_git.domain.canonical import canonical_bytes
 from memory_git.domain.ops import least_trust
@@ -137,9 +137,10 @@ def changed_fields(before: Record | None, after: Record | None) -> list[str]:
     if before is None or after is None:
         present = after or before
         return sorted(present.to_json()) if present else []
-    names = [
-        name for name in FIELD_NAMES if name != "lineage" and getattr(before, name) != getattr(after, name)
-    ]
+    values = zip(FIELD_NAMES, astuple(before), astuple(after), strict=True)
+    names = [name for name, old, new in values if old != new and name != "lineage"]
+    if before.lineage is after.lineage:
+        return sorted(names)
     names += [
         f"lineage.{name}"
         for name in (*_LINEAGE_SETS, *_LINEAGE_SCALARS)

@@ -151,31 +151,30 @@ def child_at(body: bytes, slot: int) -> Root:
     bitmap = bitmap_of(body)
     if not bitmap >> slot & 1:
         return EMPTY
-    place = (bitmap & (1 << slot) - 1).bit_count()
+    return _child_of(body, bitmap.bit_count(), (bitmap & (1 << slot) - 1).bit_count())
+
+
+def _child_of(body: bytes, size: int, place: int) -> Root:
     start = INNER_HEAD + DIGEST_BYTES * place
-    pointers = INNER_HEAD + DIGEST_BYTES * bitmap.bit_count()
-    row, count = _CHILD.unpack_from(body, pointers + _CHILD.size * place)
+    row, count = _CHILD.unpack_from(body, INNER_HEAD + DIGEST_BYTES * size + _CHILD.size * place)
     return Root(row, body[start : start + DIGEST_BYTES], count)
 
 
 def differing_children(one: bytes, other: bytes, by: By) -> Iterator[tuple[Root, Root]]:
     """Gives the subtrees of two inner bodies that differ, slot by slot; decodes nothing else."""
-    if bitmap_of(one) != bitmap_of(other):
-        slots: Iterable[int] = range(FAN_OUT)
-    else:
-        present = [slot for slot in range(FAN_OUT) if bitmap_of(one) >> slot & 1]
-        first, width = INNER_HEAD, DIGEST_BYTES
-        if by == "row":
-            first, width = INNER_HEAD + DIGEST_BYTES * len(present), _CHILD.size
-        slots = [
-            slot
-            for slot, at in zip(present, range(first, len(one), width), strict=False)
-            if one[at : at + width] != other[at : at + width]
-        ]
-    for slot in slots:
-        left, right = child_at(one, slot), child_at(other, slot)
-        if not is_same(left, right, by):
-            yield left, right
+    bitmap = bitmap_of(one)
+    if bitmap != bitmap_of(other):
+        pairs = ((child_at(one, slot), child_at(other, slot)) for slot in range(FAN_OUT))
+        yield from (pair for pair in pairs if not is_same(*pair, by))
+        return
+    size = bitmap.bit_count()
+    first, width = INNER_HEAD, DIGEST_BYTES
+    if by == "row":
+        first, width = INNER_HEAD + DIGEST_BYTES * size, _CHILD.size
+    for place in range(size):
+        at = first + width * place
+        if one[at : at + width] != other[at : at + width]:
+            yield _child_of(one, size, place), _child_of(other, size, place)
 
 
 def differing_entries(one: bytes, other: bytes, by: By) -> list[tuple[Entry, Entry]] | None:
