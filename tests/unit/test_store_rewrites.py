@@ -180,6 +180,22 @@ def test_a_pick_whose_needs_are_absent_is_refused_with_them_and_passes_once_they
     assert world.edges(commit_plan(world, both)) == [("x", "about", "a")]
 
 
+def test_the_needs_of_a_pick_lie_as_far_back_as_the_branch_goes(world: StoreWorld) -> None:
+    base = world.commit(BRANCH, world.root, add("a", "a1"))
+    one = world.commit(SIDE, base, add("u", "unrelated"), add("x", "x1"))
+    two = world.commit(SIDE, one, {**correct("x", "y1"), "resulting_event_id": "y"})
+    three = world.commit(SIDE, two, add("v", "unrelated"))
+    four = world.commit(SIDE, three, edge("y", "a"))
+    (refusal,) = world.store.plan_cherry_pick(PROJECT, [{"changeset_id": four, "ordinal": 0}], base)[
+        "refused"
+    ]
+    assert refusal["needs"] == [{"changeset_id": one, "ordinal": 1}, {"changeset_id": two, "ordinal": 0}]
+    selected = [{"changeset_id": four, "ordinal": 0}, *refusal["needs"]]
+    head = commit_plan(world, world.store.plan_cherry_pick(PROJECT, selected, base))
+    assert texts(world, head) == {"a": "a1", "y": "y1"}
+    assert world.edges(head) == [("y", "about", "a")]
+
+
 @pytest.mark.parametrize(
     ("selected", "code"),
     [

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,19 +52,26 @@ class Plan:
     refused: list[Mapping[str, Any]] = field(default_factory=list)
 
 
+Place = tuple[str, Op]
+"""An op, and the changeset that it stands in."""
+MadeBefore = Callable[[str, str], Place | None]
+"""Gives the op that made a memory which stood where a changeset was made, by the changeset and the memory; None for a baseline's."""
+
+
 def cherry_pick(
     state: StateView,
-    selected: Sequence[tuple[str, Op]],
-    available: Sequence[tuple[str, Op]],
+    selected: Sequence[Place],
+    available: Sequence[Place],
     *,
     salts: Salts,
     events: EventContent = lambda _: None,
     before: Mapping[str, StateView] | None = None,
+    made_before: MadeBefore = lambda *_: None,
 ) -> Plan:
     """Plans one changeset of copies of the selected ops, each with `cherrypicked_from`.
 
-    `available` are all ops of the changesets that were picked from: among them is what a refused op needs. `before` are
-    the states that those changesets were made on.
+    What a refused op needs is among `available`, all ops of the changesets that were picked from, or was made before them. `before`
+    are the states that those changesets were made on.
     """
     copies = [
         replace(op.with_payload(cherrypicked_from=changeset_id), ordinal=ordinal)
@@ -74,7 +81,8 @@ def cherry_pick(
     for fault in apply(state, copies, salts=salts, events=events).faults:
         changeset_id, op = selected[fault.ordinal or 0]
         reason = f"{fault.field}: {fault.rule}"
-        plan.refused.append(_refusal(changeset_id, op.ordinal, reason, _needs(op, state, available)))
+        needs = _needs((changeset_id, op), state, available, made_before)
+        plan.refused.append(_refusal(changeset_id, op.ordinal, reason, needs))
     current = Overlay(state)
     for changeset_id, ops in _by_changeset(selected).items():
         made_on = (before or {}).get(changeset_id)
@@ -94,28 +102,32 @@ def _by_changeset(selected: Iterable[tuple[str, Op]]) -> dict[str, tuple[Op, ...
     return found
 
 
-def _needs(op: Op, state: StateView, available: Sequence[tuple[str, Op]]) -> list[Mapping[str, Any]]:
+def _needs(
+    place: Place, state: StateView, available: Sequence[Place], made_before: MadeBefore
+) -> list[Mapping[str, Any]]:
     """Gives the ops that make what an op names and the state lacks, and what those need in turn."""
     makers = {
         other.resulting_event_id: (changeset_id, other)
         for changeset_id, other in available
-        if other.resulting_event_id is not None and other.op_type not in _NAMING_ONLY
+        if other.resulting_event_id is not None and other.op_type not in NAMING_ONLY
     }
     found: dict[tuple[str, int], None] = {}
-    waiting = [op]
+    waiting = [place]
     while waiting:
-        for name in waiting.pop().memory_ids():
-            maker = makers.get(name)
-            if maker is None or state.record(name) is not None or maker[1] == op:
+        changeset_id, op = waiting.pop()
+        for name in op.memory_ids():
+            if state.record(name) is not None:
                 continue
-            place = (maker[0], maker[1].ordinal)
-            if place not in found:
-                found[place] = None
-                waiting.append(maker[1])
+            maker = makers.get(name) or made_before(changeset_id, name)
+            if maker is None or maker[1] == op or (maker[0], maker[1].ordinal) in found:
+                continue
+            found[maker[0], maker[1].ordinal] = None
+            waiting.append(maker)
     return [{"changeset_id": changeset_id, "ordinal": ordinal} for changeset_id, ordinal in reversed(found)]
 
 
-_NAMING_ONLY = frozenset({"mark_duplicate", "add_relationship", "remove_relationship"})
+NAMING_ONLY = frozenset({"mark_duplicate", "add_relationship", "remove_relationship"})
+"""Ops whose resulting id names a memory that is there: they make none."""
 
 
 def rebase(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from memory_git.domain.canonical import decode
 from memory_git.domain.diff import semantic_diff
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.merge import unsettled_to_json
 from memory_git.domain.ops import Op, op_from_json
-from memory_git.domain.plans import Plan, Source, cherry_pick, rebase, revert
+from memory_git.domain.plans import NAMING_ONLY, Plan, Source, cherry_pick, rebase, revert
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Conflicted
 from memory_git.domain.revert import Reverted
@@ -26,7 +27,7 @@ from memory_git.lethe.differences import (
 from memory_git.lethe.merging import Meeting, changes_of_merge, meet
 from memory_git.lethe.protected import private_in_delta
 from memory_git.lethe.session import View, admits
-from memory_git.storage import lethe_states
+from memory_git.storage import lethe_history, lethe_states
 from memory_git.storage.lethe_history import ChangesetRow
 
 
@@ -135,8 +136,26 @@ def cherry_pick_plan(view: View, selected: Sequence[Mapping[str, Any]], onto: st
         salts=lambda memory_id: _known_salt(view, memory_id),
         events=view.event_content,
         before={name: source.before for name, source in sources.items() if source.before is not None},
+        made_before=lambda name, memory_id: _maker(view, name, memory_id),
     )
     return _shown(onto, plan)
+
+
+def _maker(view: View, changeset_id: str, memory_id: str) -> tuple[str, Op] | None:
+    """Gives the op that introduced a memory which stood at the first parent of a changeset; None where no op did, or it is erased."""
+    parents = view.state_row(changeset_id).parents
+    entry = view.state(parents[0]).entry(memory_id) if parents else None
+    if entry is None:
+        return None
+    name = lethe_history.changeset_ids(view.connection, view.project_id, [entry.introduced]).get(
+        entry.introduced
+    )
+    for row in lethe_history.ops_of(view.connection, view.project_id, entry.introduced):
+        made = row.resulting_event_id == memory_id and row.op_type not in NAMING_ONLY
+        if made and name is not None and row.payload is not None:
+            payload = decode(row.payload)
+            return name, Op(row.ordinal, row.op_type, row.target_event_id, row.resulting_event_id, payload)
+    return None
 
 
 def revert_plan(
