@@ -217,6 +217,19 @@ def test_another_process_under_any_hash_seed_writes_the_same_bytes(
     assert there.stdout.decode() == here
 
 
+def test_a_removed_relationship_is_told_with_the_op_that_took_it_away(
+    world: StoreWorld, two_heads: tuple[str, str]
+):
+    before, after = two_heads
+    (removed,) = world.store.diff(after, before, READER)["relationships_removed"]
+    assert (removed["op_type"], removed["changeset_id"]) == ("remove_relationship", after)
+    (never_there,) = world.store.diff(before, after, READER)["relationships_added"]
+    assert (never_there["op_type"], never_there["changeset_id"]) == ("add_relationship", before)
+    elsewhere = world.commit("refs/topics/t", before, add("q", "x"))
+    plan = world.store.plan_merge(PROJECT, elsewhere, after)["diff"]["relationships_removed"]
+    assert {item["op_type"] for item in plan} == {"remove_relationship"}
+
+
 # what is noted
 
 

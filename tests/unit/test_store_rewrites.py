@@ -79,6 +79,15 @@ def test_each_op_of_a_range_names_the_changeset_that_it_takes_back(
     assert step["ops"][-1]["payload"]["source_changeset_id"] == three
 
 
+def test_a_relationship_that_a_range_took_away_comes_back_and_names_where_it_went(world: StoreWorld) -> None:
+    one = world.commit(BRANCH, world.root, add("a", "a1"), add("b", "b1"), edge("a", "b"))
+    two = world.commit(BRANCH, one, edge("a", "b", op_type="remove_relationship"))
+    three = world.commit(BRANCH, two, correct("a", "a2"))
+    plan = world.store.plan_revert(PROJECT, three, three, from_changeset_id=one)
+    assert plan["steps"][0]["ops"][-1]["payload"] == {"kind": "about", "source_changeset_id": two}
+    assert world.edges(commit_plan(world, plan)) == [("a", "about", "b")]
+
+
 def test_a_range_is_all_or_nothing_and_names_what_was_changed_since(
     world: StoreWorld, mainline: list[str]
 ) -> None:

@@ -34,7 +34,7 @@ from memory_git.lethe.differences import (
     edge_changes_between,
 )
 from memory_git.lethe.history import check_limit
-from memory_git.lethe.op_refs import OpRefs
+from memory_git.lethe.op_refs import OpRefs, Removals
 from memory_git.lethe.session import StoredState, View
 from memory_git.storage import lethe_states
 from memory_git.storage.lethe_history import StateRow
@@ -59,6 +59,7 @@ class Comparison:
             StoredState(view, view.roots_at(row)) for row in (self.base, self.target)
         )
         self._refs = OpRefs(view, audience)
+        self._removals = Removals(self._refs, view, target, [base])
         self._known: dict[str, Change | None] = {}
 
     def whole(self, most: int | None = None) -> Json:
@@ -70,7 +71,7 @@ class Comparison:
         known = by_memory(changes)
         return semantic_diff(
             changes,
-            edge_changes_between(view, before, after, audience=audience),
+            edge_changes_between(view, before, after, audience=audience, removals=self._removals),
             contradicts=contradicted_in(self._after, audience),
             unresolved=self._unresolved(known.get),
         )
@@ -161,7 +162,7 @@ class Comparison:
     def _edge_change(self, edge: Edge) -> EdgeChange | None:
         entries = self._before.edge_entry(edge), self._after.edge_entry(edge)
         states = (self._after, self._before)
-        return edge_change_of(self._view, *entries, self._refs, states, self._audience)
+        return edge_change_of(self._view, *entries, self._refs, states, self._audience, self._removals)
 
     def _unresolved(self, change: Callable[[str], Change | None]) -> list[Json]:
         """Gives the open conflicts of what differs, by id (rule 3)."""

@@ -17,7 +17,7 @@ from memory_git.domain.errors import TooLarge
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Edge, Record
 from memory_git.domain.trie import Entry, Pair
-from memory_git.lethe.op_refs import OpRefs
+from memory_git.lethe.op_refs import OpRefs, Removals
 from memory_git.lethe.session import Roots, StoredState, View, admits
 from memory_git.storage import lethe_history
 from memory_git.storage.lethe_schema import FIRST_ROW
@@ -106,12 +106,13 @@ def edge_changes_between(
     after: Roots,
     nodes: trie.NodeReader | None = None,
     audience: Audience | None = None,
+    removals: Removals | None = None,
 ) -> list[EdgeChange]:
     """Gives the relationships that were added or taken away, in the order of keys."""
     refs = OpRefs(view, audience)
     states = (StoredState(view, after, nodes), StoredState(view, before, nodes))
     pairs = trie.diff(nodes or view, before[1], after[1])
-    found = (edge_change_of(view, left, right, refs, states, audience) for left, right in pairs)
+    found = (edge_change_of(view, left, right, refs, states, audience, removals) for left, right in pairs)
     return [change for change in found if change is not None]
 
 
@@ -122,6 +123,7 @@ def edge_change_of(
     refs: OpRefs,
     states: Iterable[StoredState],
     audience: Audience | None,
+    removals: Removals | None = None,
 ) -> EdgeChange | None:
     """Gives the change between two entries of one relationship, or None when the audience may not see both its ends."""
     entry = right or left
@@ -132,7 +134,8 @@ def edge_change_of(
     ends = (edge.from_memory_id, edge.to_memory_id)
     if not all(_is_shown(name, states, audience) for name in ends):
         return None
-    return EdgeChange(edge, right is not None, refs.of_edge(row))
+    removal = removals.of(edge) if removals is not None and right is None else None
+    return EdgeChange(edge, right is not None, removal or refs.of_edge(row))
 
 
 def _is_shown(memory_id: str, states: Iterable[StoredState], audience: Audience | None) -> bool:

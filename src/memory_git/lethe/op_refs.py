@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from memory_git.domain.changeset import op_digest
 from memory_git.domain.errors import Corrupt
 from memory_git.domain.ops import Op
 from memory_git.domain.policy import Audience
+from memory_git.domain.record import Edge
 from memory_git.domain.trie import Entry
 from memory_git.lethe.caches import OpBehind
 from memory_git.lethe.changesets import check_changeset
@@ -45,7 +47,7 @@ class OpRefs:
         """Gives the op that last touched the record of an entry."""
         if entry.row < 0:
             return OpRef(self._origin(entry.changed).changeset_id)
-        place = ("version", entry.row)
+        place: tuple[str | int, ...] = ("version", entry.row)
         kept = self._kept(place)
         if kept is None:
             version = self._view.version(entry.row)
@@ -59,13 +61,18 @@ class OpRefs:
             self._kept(place) or self._keep(place, self._read(edge.changeset_row, edge.ordinal))
         )
 
+    def at(self, changeset_row: int, ordinal: int) -> OpRef:
+        """Gives an op by its place."""
+        place = ("op", changeset_row, ordinal)
+        return self._shown(self._kept(place) or self._keep(place, self._read(changeset_row, ordinal)))
+
     def _shown(self, found: OpBehind) -> OpRef:
         return found.ref if op_is_shown(found, self._audience) else found.ref.without_content()
 
-    def _kept(self, place: tuple[str, int]) -> OpBehind | None:
+    def _kept(self, place: tuple[str | int, ...]) -> OpBehind | None:
         return self._view.caches.ops.get((self._view.epoch, *place))
 
-    def _keep(self, place: tuple[str, int], found: OpBehind) -> OpBehind:
+    def _keep(self, place: tuple[str | int, ...], found: OpBehind) -> OpBehind:
         self._view.caches.ops.put((self._view.epoch, *place), found)
         return found
 
@@ -94,6 +101,44 @@ class OpRefs:
                 raise Corrupt("changeset", changeset_row, "is absent, though a version is of it")
             self._origins[changeset_row] = _Origin(row.changeset_id, check_changeset(row)["op_digests"])
         return self._origins[changeset_row]
+
+
+class Removals:
+    """The ops that took relationships away in a head's history beyond others; they are looked for when one is asked."""
+
+    def __init__(self, refs: OpRefs, view: View, head: str, without: Sequence[str]) -> None:
+        self._refs = refs
+        self._view = view
+        self._head = head
+        self._without = without
+        self._places: dict[Edge, tuple[int, int]] | None = None
+
+    def of(self, edge: Edge) -> OpRef | None:
+        """Gives the last op that took a relationship away; None where none did, and the relationship was never there."""
+        if self._places is None:
+            self._places = self._found()
+        place = self._places.get(edge)
+        return None if place is None else self._refs.at(*place)
+
+    def _found(self) -> dict[Edge, tuple[int, int]]:
+        view = self._view
+        delta = view.graph().reachable_not_from(self._head, self._without)
+        rows = {view.state_row(name).id for name in delta}
+        if not rows:
+            return {}
+        ops = lethe_history.ops_of_type(
+            view.connection, view.project_id, "remove_relationship", min(rows), max(rows)
+        )
+        found: dict[Edge, tuple[int, int]] = {}
+        for op in ops:
+            if op.changeset_row in rows and op.payload is not None:
+                ends = (
+                    op.target_event_id or "",
+                    decode(op.payload).get("kind", ""),
+                    op.resulting_event_id or "",
+                )
+                found[Edge(*ends)] = (op.changeset_row, op.ordinal)
+        return found
 
 
 def _corrupt(origin: _Origin, ordinal: int) -> Corrupt:

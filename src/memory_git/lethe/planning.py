@@ -25,6 +25,7 @@ from memory_git.lethe.differences import (
     edge_changes_between,
 )
 from memory_git.lethe.merging import Meeting, changes_of_merge, meet
+from memory_git.lethe.op_refs import OpRefs, Removals
 from memory_git.lethe.protected import private_in_delta
 from memory_git.lethe.session import View, admits
 from memory_git.storage import lethe_history, lethe_states
@@ -68,8 +69,9 @@ def _difference(
         shown = Comparison(view, meeting.left, meeting.right, audience).whole()
         return {**shown, "unresolved_conflicts": unresolved}
     changes = changes_of_merge(view, meeting, audience)
+    removals = Removals(OpRefs(view, audience), view, meeting.right, [*meeting.bases, meeting.left])
     edges = edge_changes_between(
-        view, meeting.merged.base, view.roots(meeting.right), meeting.merged.nodes, audience
+        view, meeting.merged.base, view.roots(meeting.right), meeting.merged.nodes, audience, removals
     )
     state = view.state(meeting.left)
     return semantic_diff(
@@ -171,7 +173,7 @@ def revert_plan(
         view.state(onto),
         Reverted(changeset_id, row.message or "", since),
         changes_between(view, *roots),
-        edge_changes_between(view, *roots),
+        edge_changes_between(view, *roots, removals=Removals(OpRefs(view), view, changeset_id, [before])),
         salts=lambda memory_id: _known_salt(view, memory_id),
     )
     return _shown(onto, plan)

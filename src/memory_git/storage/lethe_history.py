@@ -358,6 +358,18 @@ def all_states(connection: Connection, project_id: str, number: int) -> list[Sta
     return [StateRow(*row) for row in rows]
 
 
+def ops_of_type(
+    connection: Connection, project_id: str, op_type: str, least: int, greatest: int
+) -> list[OpRow]:
+    """Gives the ops of a type between two changeset rows, both included, in the order of arrival."""
+    rows = connection.rows(
+        f"SELECT {_OP} FROM op WHERE project_id = ? AND changeset_row BETWEEN ? AND ? AND op_type = ?"
+        " ORDER BY changeset_row, ordinal",
+        (project_id, least, greatest, op_type),
+    )
+    return [OpRow(*row) for row in rows]
+
+
 def reaches_of(connection: Connection, project_id: str, changeset_row: int) -> list[tuple[str, str]]:
     """Gives who may see the ops of a changeset: each (visibility, owner) that one of them has."""
     return connection.rows(
