@@ -117,6 +117,7 @@ def test_a_memory_that_was_a_decision_still_counts_as_one():
 
 def test_a_memory_that_is_gone_after_an_import_shows_as_a_status():
     assert sections(change(A, None)) == {"statuses_changed": ["a"]}
+    assert sections(change(but(A, status="retracted"), None)) == {}
 
 
 def test_an_item_carries_the_op_the_records_and_the_fields_that_changed():

@@ -85,7 +85,7 @@ def semantic_diff(
         diff["kind_notes"] += [{"note": note, "memory_ids": list(names)} for note, names in sorted(notes)]
     for edge in sorted(edges, key=lambda item: item.edge):
         section = "relationships_added" if edge.stands else "relationships_removed"
-        diff[section].append({**_op_fields(edge.by), **edge.edge.to_json()})
+        diff[section].append(_edge_item(edge))
     diff["unresolved_conflicts"] = list(unresolved)
     return diff
 
@@ -161,6 +161,12 @@ def _item(change: Change, origin: Record | None) -> dict[str, Any]:
         "after": change.after.to_json() if change.after else None,
         "changed_fields": changed_fields(before, change.after),
     }
+
+
+def _edge_item(change: EdgeChange) -> dict[str, Any]:
+    edge = change.edge
+    summary = shorten(f"{edge.from_memory_id} {edge.kind} {edge.to_memory_id}")
+    return {**_op_fields(change.by), "summary": summary, **edge.to_json()}
 
 
 def _op_fields(by: OpRef) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Which memory took whose place between two states, over any number of steps (4-history, semantic diff: lineage followed).
 
-1. A memory that was made and left active memory again between the states came and went: it shows nowhere.
+1. A memory that was made and left active memory again between the states came and went: it shows nowhere. Nor does one the other way
+   round, which one state has as retired and the other not at all.
 2. The origins of a new active memory are the memories of the first state whose place it took, past all that came and went.
 3. What was corrected into one new memory, which came of it alone, shows with that heir: as one update.
 
@@ -21,8 +22,8 @@ Origins = Mapping[str, Record | None]
 
 
 def came_and_went(change: Change) -> bool:
-    """Decides whether a memory was made and retired between the two states (rule 1)."""
-    return change.before is None and change.after is not None and not change.after.is_active
+    """Decides whether a memory is missing in one of the two states and retired in the other (rule 1)."""
+    return (change.before is None or change.after is None) and not change.present.is_active
 
 
 class Succession:
