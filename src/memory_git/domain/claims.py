@@ -20,7 +20,7 @@ from memory_git.domain.roots import duplicate_key
 from memory_git.domain.times import parse_time
 
 CONTRADICTING_KINDS = ("fact", "decision")
-MOST_SHARED = 2
+MOST_SHARED = 3
 
 Lookup = Callable[[str], Record | None]
 

@@ -60,6 +60,9 @@ TIMES_OF_LIFE = _words(
 GENERIC = _words(
     "use uses used using choose chose chosen adopt adopted decide decided pick select prefer switch take go "
     "will shall should must may can let it this these all any with by from to via through as for per into "
+    "which what who whom when where how why if or but than then so such only just more most less other some any each both "
+    "have has had was were they them he she you your i me my his her about after before into onto out up down over under "
+    "between during while because could would might one said there here very already still again always instead per "
     "need needs require requires required run runs set new place takes take "
     "verwenden verwendet nutzen nutzt nehmen nimmt setzen setzt einsetzen wählen gewählt dürfen darf müssen muss können "
     "kann soll sollen für mit von vom zu zum zur über auf bei nach per aus an läuft laufen findet statt neue neuen neuer "

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 
 from memory_git.domain.canonical import canonical_bytes, digest
 
+MOST_KEPT_KEYS = 65_536
 STATE_VERSION = "memory_git/state/v1"
 
 
+@lru_cache(MOST_KEPT_KEYS)
 def memory_key(memory_id: str) -> bytes:
     """Gives the key of a memory in the trie of memories."""
     return sha256(b"m\0" + memory_id.encode()).digest()

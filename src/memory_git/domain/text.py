@@ -34,7 +34,7 @@ from memory_git.domain.reading import (
 )
 
 Difference = Literal["negation", "number", "date", "name"]
-MOST_TOPIC_WORDS = 16
+MOST_TOPIC_WORDS = 12
 MIN_SHARED = 2
 LEAST_SHARE = 0.4
 """Two topics that are alike share at least so much of each; the words under which a decision is found follow from it."""

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from memory_git.domain.ops import PROVENANCE_KEYS
-from memory_git.lethe.changesets import stored_ops
+from memory_git.lethe.changesets import authored, stored_ops
 from memory_git.lethe.session import StoredState, View
 from memory_git.storage import lethe_history
-from memory_git.storage.lethe_history import ChangesetRow
 
 _ORIGIN_KEYS = ("cherrypicked_from", "source_changeset_id")
 _NOT_COPIED = PROVENANCE_KEYS | {"source_trust", "approval", "owner_principal"}
@@ -26,7 +25,7 @@ def authors_of(view: View, head: str, without: str, strategy: str = "fast_forwar
     """Gives who wrote what is reachable from `head` and not from `without`, with the authors of what was copied."""
     names = view.graph().reachable_not_from(head, [without])
     own = [name for name in names if name != head or not _is_left_out(view, head, strategy)]
-    copied = [origin for name in names for origin in _origins(view, view.changeset(name))]
+    copied = [origin for name in names for origin in _origins(view, name)]
     return _authors(view, [*own, *copied])
 
 
@@ -55,14 +54,14 @@ def _authors(view: View, names: Iterable[str]) -> set[str]:
         row = lethe_history.get_changeset(view.connection, view.project_id, name)
         if row is not None:
             authors.add(row.author_principal)
-            found = _origins(view, row) - seen
+            found = _origins(view, name) - seen
             seen |= found
             waiting += sorted(found)
     return authors
 
 
-def _origins(view: View, row: ChangesetRow) -> set[str]:
-    named = (op.get("payload", {}).get(key) for op in stored_ops(view, row) for key in _ORIGIN_KEYS)
+def _origins(view: View, changeset_id: str) -> set[str]:
+    named = (op.payload.get(key) for op in authored(view, changeset_id).ops for key in _ORIGIN_KEYS)
     return {origin for origin in named if isinstance(origin, str)}
 
 

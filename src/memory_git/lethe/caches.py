@@ -8,14 +8,16 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from memory_git.domain import kept
 from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.change import OpRef
+from memory_git.domain.conflict import Authored
 from memory_git.domain.record import Record
+from memory_git.domain.trie import Pair, Root
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_history import graph_rows
 from memory_git.storage.lethe_schema import PROJECT_SHIFT
@@ -32,6 +34,8 @@ NODES = 100_000
 RECORDS = 100_000
 CLAIMS = 20_000
 OPS = 20_000
+AUTHORED = 256
+CHANGED = 64
 CONTRADICTIONS = 20_000
 ORDERS = 4
 HEADS = 20_000
@@ -126,12 +130,16 @@ class Caches:
         """version row → (record digest, claims): to read them out of a text takes long."""
         self.ops: Lru[OpBehind] = Lru(OPS)
         """(epoch, table, row) → the op that made a version or relationship, verified when it was read."""
+        self.authored: Lru[Authored] = Lru(AUTHORED)
+        """(epoch, project, changeset id) → what its author wrote, verified when it was read."""
         self.heads: Lru[tuple[str, bytes, bytes]] = Lru(HEADS)
         """(epoch, changeset row) → state root and digests of its two tries, verified with the changeset."""
         self.contradictions: Lru[tuple[str, ...]] = Lru(CONTRADICTIONS)
         """(epoch, root row, memory) → the memories that it contradicts in that state."""
         self.orders: Lru[tuple[Any, ...]] = Lru(ORDERS)
         """(root rows) → what differs between two states, in the order of pages."""
+        self.changed: Lru[tuple[tuple[Root, Root], Mapping[bytes, Pair]]] = Lru(CHANGED)
+        """(root rows) → two trees, and what differs between them by key."""
         self.graphs = Graphs(max_history)
         self.make_anew = make_anew
         """Gives the tries of a changeset whose nodes are dropped (`lethe.rebuilding`)."""
@@ -151,5 +159,6 @@ class Caches:
             self.claims.clear()
             kept.forget()
             self.ops.clear()
+            self.authored.clear()
             self.heads.clear()
             self.contradictions.clear()

@@ -6,12 +6,16 @@ from typing import Any
 
 from memory_git.domain.canonical import decode, digest, sha256_hex
 from memory_git.domain.changeset import OPTIONAL_NAMES, SCHEMA_VERSION, integrity_digest, salted_digest
+from memory_git.domain.conflict import Authored
 from memory_git.domain.errors import Corrupt
-from memory_git.domain.ops import Op
+from memory_git.domain.ops import Op, op_from_json
 from memory_git.domain.policy import Audience
 from memory_git.lethe.session import View
 from memory_git.storage import lethe_history
 from memory_git.storage.lethe_history import ChangesetRow, OpRow
+
+MOST_KEPT_OPS = 1_000
+"""Longer changesets are read anew each time: there are few, and they would fill the cache."""
 
 
 def shown_changeset(view: View, row: ChangesetRow, audience: Audience | None = None) -> dict[str, Any]:
@@ -81,6 +85,21 @@ def check_changeset(row: ChangesetRow) -> dict[str, Any]:
 def authored_name(row: ChangesetRow, name: str) -> str | None:
     """Gives one of the optional names of a changeset (actor, topic, session …), or None."""
     found: str | None = decode(row.authored_view).get(name)
+    return found
+
+
+def authored(view: View, changeset_id: str) -> Authored:
+    """Gives what its author wrote of a changeset, as far as it is not erased; read and verified once."""
+    place = (view.epoch, view.project_id, changeset_id)
+    kept = view.caches.authored.get(place)
+    if kept is not None:
+        return kept
+    row = view.changeset(changeset_id)
+    ops = tuple(op_from_json(op) for op in stored_ops(view, row) if "payload" in op)
+    actor, topic = authored_name(row, "actor_id"), authored_name(row, "topic_id")
+    found = Authored(changeset_id, row.project_id, row.ref_name, actor, topic, ops)
+    if len(ops) <= MOST_KEPT_OPS:
+        view.caches.authored.put(place, found)
     return found
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from memory_git.domain.record import Record
@@ -32,14 +33,25 @@ class ClaimIndex:
         if unknown:
             self._rows |= lethe_states.claim_rows(self._connection, self._project_id, unknown)
 
+    def know(self, memory_ids: Mapping[int, str]) -> None:
+        """Takes note of the memories of versions."""
+        self._memory_ids |= memory_ids
+
     def rows_of(self, claims: Collection[str], at_least: int) -> list[int]:
         """Gives the versions that make at least so many of some claims; who makes most of them first, then the newest."""
-        self.read(claims)
+        if any(claim not in self._rows for claim in claims):
+            self.read(claims)
         if len(claims) == 1:
             return self._rows[next(iter(claims))]
-        hits = Counter([row for claim in claims for row in self._rows[claim]])
-        found = [(-count, -row) for row, count in hits.items() if count >= at_least]
-        return [-row for _, row in sorted(found)]
+        if len(claims) < at_least:
+            return []
+        lists = sorted((self._rows[claim] for claim in claims), key=len)
+        hits: dict[int, int] = Counter(chain.from_iterable(lists[: len(lists) - at_least + 1]))
+        # Who is in none of the shorter lists is in too few: the longest are only asked about those found already.
+        for rows in lists[len(lists) - at_least + 1 :]:
+            for row in hits.keys() & rows:
+                hits[row] += 1
+        return sorted([row for row in hits if hits[row] >= at_least], key=lambda row: (-hits[row], -row))
 
     def memory_ids(self, rows: Iterable[int]) -> dict[int, str]:
         """Gives the memories of versions, unknown ones read in one statement."""
@@ -58,6 +70,8 @@ def claimants(
     their own. A record whose claim has an equal key in the index may be among them: callers compare the records.
     """
     rows = index.rows_of(claims, at_least)
+    if not rows:
+        return []
     memory_ids = index.memory_ids(rows)
     found: dict[str, Record] = {}
     for row in rows:

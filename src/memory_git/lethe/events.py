@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from memory_git.domain import chain
@@ -40,14 +40,10 @@ def append(transaction: Transaction, event: Mapping[str, Any]) -> EventRow:
         raise Clash(
             "event_exists", "the id is a memory's, which did not come from an event", event_id=event_id
         )
-    return put(
-        transaction,
-        event_id,
-        event["event_type"],
-        event["content"],
-        event.get("memory_id"),
-        event.get("actor"),
+    happening = Happening(
+        event_id, event["event_type"], event["content"], event.get("memory_id"), event.get("actor")
     )
+    return put(transaction, [happening])[0]
 
 
 def _is_same(known: EventRow, event: Mapping[str, Any]) -> bool:
@@ -59,38 +55,50 @@ def _is_same(known: EventRow, event: Mapping[str, Any]) -> bool:
     )
 
 
-def put(
-    transaction: Transaction,
-    event_id: str,
-    event_type: str,
-    content: str,
-    memory_id: str | None,
-    actor: str | None,
-    changeset_id: str | None = None,
-    record_digest: str | None = None,
-) -> EventRow:
-    """Appends one event to the chain."""
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """What an event tells."""
+
+    event_id: str
+    event_type: str
+    content: str
+    memory_id: str | None
+    actor: str | None
+    changeset_id: str | None = None
+    record_digest: str | None = None
+
+
+def put(transaction: Transaction, happenings: Iterable[Happening]) -> list[EventRow]:
+    """Appends events to the chain, in their order."""
     last = lethe_events.last_event(transaction.connection, transaction.project_id)
+    rows: list[EventRow] = []
+    for happening in happenings:
+        last = _row_after(transaction, last, happening)
+        rows.append(last)
+    lethe_events.put_events(transaction.connection, rows)
+    objects = [(row.event_id, row.project_id, "event") for row in rows]
+    lethe_history.put_objects(transaction.connection, objects)
+    return rows
+
+
+def _row_after(transaction: Transaction, last: EventRow | None, happening: Happening) -> EventRow:
     salt = transaction.sources.new_salt()
     row = EventRow(
         transaction.project_id,
         last.seq + 1 if last else 1,
-        event_id,
-        event_type,
-        content,
+        happening.event_id,
+        happening.event_type,
+        happening.content,
         salt,
-        salted_digest(salt, content),
-        memory_id,
-        changeset_id,
-        record_digest,
-        actor,
+        salted_digest(salt, happening.content),
+        happening.memory_id,
+        happening.changeset_id,
+        happening.record_digest,
+        happening.actor,
         format_time(transaction.sources.now()),
         "",
     )
-    row = replace(row, event_digest=chain.link(last.event_digest if last else None, event_view(row)))
-    lethe_events.put_event(transaction.connection, row)
-    lethe_history.put_object(transaction.connection, event_id, transaction.project_id, "event")
-    return row
+    return row._replace(event_digest=chain.link(last.event_digest if last else None, event_view(row)))
 
 
 def event_view(row: EventRow) -> dict[str, Any]:

@@ -13,20 +13,21 @@ from functools import partial
 from memory_git.domain import conflicts, trie
 from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.change import Change
-from memory_git.domain.conflicts import Authored, Conflict, Side
+from memory_git.domain.conflicts import Conflict, Side
 from memory_git.domain.errors import Clash, Corrupt
 from memory_git.domain.merge import merge_records
-from memory_git.domain.ops import op_from_json
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Conflicted, Edge, Record, record_digest
 from memory_git.domain.state import Overlay
 from memory_git.domain.trie import EMPTY, Entry, Root, ScratchNodes
-from memory_git.lethe.changesets import authored_name, stored_ops
+from memory_git.lethe.changesets import authored
 from memory_git.lethe.claimants import ClaimIndex
 from memory_git.lethe.differences import ChangesetRefs, by_memory, change_of
 from memory_git.lethe.op_refs import OpRefs
 from memory_git.lethe.session import Roots, StoredState, Transaction, View, admits, is_redacted
+from memory_git.storage.lethe_schema import FIRST_ROW
 
+MOST_KEPT_CHANGES = 2_000
 EntryChanges = Mapping[bytes, tuple[Entry | None, Entry | None]]
 """key → the entries before and after."""
 
@@ -193,12 +194,21 @@ def refuse_erased(merged: Merged) -> None:
 
 
 def _changed(view: View, base: Root, side: Root) -> EntryChanges:
-    """Gives the keys whose entries differ in anything, provenance included, with both entries."""
+    """Gives the keys whose entries differ in anything, provenance included, with both entries.
+
+    Those of stored trees are kept: a merge is planned, made and moved to, and each compares the same trees.
+    """
+    place = (base.row, side.row)
+    kept = view.caches.changed.get(place)
+    if kept is not None and kept[0] == (base, side):
+        return kept[1]
     found = {}
     for before, after in trie.diff(view, base, side, "row"):
         entry = after or before
         assert entry is not None, "a difference has an entry on one side"
         found[entry.key] = (before, after)
+    if view.is_durable and min(place) >= FIRST_ROW and len(found) <= MOST_KEPT_CHANGES:
+        view.caches.changed.put(place, ((base, side), found))
     return found
 
 
@@ -340,9 +350,10 @@ def meet(
         raise Clash("unrelated_histories", "the two heads have no common ancestor")
     scratch = ScratchView(view)
     base = base_roots(scratch, bases)
-    merged = merge_states(scratch, base, view.roots(left), view.roots(right))
+    reader = scratch if len(bases) > 1 else view
+    merged = merge_states(reader, base, view.roots(left), view.roots(right))
     refuse_erased(merged)
-    sides = _sides(scratch, merged, bases, (left, right), audience)
+    sides = _sides(reader, merged, bases, (left, right), audience)
     concurrent = [
         item
         for item in merged.conflicted.values()
@@ -353,7 +364,7 @@ def meet(
 
 
 def _sides(
-    view: ScratchView,
+    view: View,
     merged: Merged,
     bases: Sequence[str],
     heads: tuple[str, str],
@@ -364,13 +375,15 @@ def _sides(
         item for pairs in merged.changed for pair in pairs.values() for item in pair if item is not None
     ]
     view.load(entries)
+    names = {entry.key: view.record(entry).memory_id for entry in entries}
     index = ClaimIndex(view.connection, view.project_id)
+    index.know({entry.row: names[entry.key] for entry in entries})
     states = [StoredState(view, roots) for roots in (merged.left, merged.right)]
     for state, own, others in zip(states, merged.changed, merged.changed[::-1], strict=True):
         state.index = index
         unchanged = {key: pair[0] for key, pair in others.items() if key not in own}
         known = {**unchanged, **{key: after for key, (_, after) in own.items()}}
-        state.know(entry for entry in known.values() if entry is not None)
+        state.know({names[key]: entry for key, entry in known.items() if entry is not None})
     afters = [after for pairs in merged.changed for _, after in pairs.values() if after is not None]
     index.read({claim for entry in afters for claim in view.claims(entry)})
     return [
@@ -380,7 +393,7 @@ def _sides(
 
 
 def _side(
-    view: ScratchView,
+    view: View,
     changed: EntryChanges,
     state: StoredState,
     bases: Sequence[str],
@@ -396,8 +409,8 @@ def _side(
     return Side(
         head,
         by_memory(change for change in changes if change is not None),
-        tuple(_authored(view, changeset_id) for changeset_id in delta),
-        _Shown(state, audience),
+        tuple(authored(view, changeset_id) for changeset_id in delta),
+        state.claimants if audience is None else _Shown(state, audience),
         partial(_shown_record, state, audience),
         all(graph.is_ancestor(base_id, head) for base_id in bases),
         partial(_record_digest, state),
@@ -413,7 +426,7 @@ class _Shown:
     """Looks up who makes claims in a state, as far as an audience may see."""
 
     state: StoredState
-    audience: Audience | None
+    audience: Audience
 
     def __call__(self, claims: Collection[str], at_least: int = 1) -> list[Record]:
         return [record for record in self.state.claimants(claims, at_least) if admits(record, self.audience)]
@@ -427,19 +440,6 @@ def _shown_record(state: StoredState, audience: Audience | None, memory_id: str)
 def _record_digest(state: StoredState, memory_id: str) -> str | None:
     entry = state.entry(memory_id)
     return entry.digest.hex() if entry else None
-
-
-def _authored(view: View, changeset_id: str) -> Authored:
-    row = view.changeset(changeset_id)
-    ops = tuple(op_from_json(op) for op in stored_ops(view, row) if "payload" in op)
-    return Authored(
-        changeset_id,
-        row.project_id,
-        row.ref_name,
-        authored_name(row, "actor_id"),
-        authored_name(row, "topic_id"),
-        ops,
-    )
 
 
 def changes_of_merge(view: View, meeting: Meeting, audience: Audience | None = None) -> list[Change]:

@@ -22,6 +22,7 @@ from memory_git.domain.ops import ATTACH_OPS
 from memory_git.domain.policy import Denied, may_judge
 from memory_git.domain.proposals import lone_merge_allowed, state_digest
 from memory_git.domain.times import format_time
+from memory_git.domain.trie import Entry
 from memory_git.lethe import conflict_rows, events
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.feed import Feed
@@ -157,18 +158,19 @@ def _check_private(view: View, envelope: Envelope) -> None:
 
 def private_in_delta(view: View, head: str, without: str) -> int:
     """Counts the memories and ops that are private and would become reachable from `without`'s ref."""
-    private = 0
-    for changeset_id in view.graph().reachable_not_from(head, [without]):
-        row = view.changeset(changeset_id)
-        private += sum(
-            op.visibility == "private"
-            for op in lethe_history.ops_of(view.connection, view.project_id, row.id)
-        )
-    before, after = view.roots(without)[0], view.roots(head)[0]
-    for _, entry in trie.diff(view, before, after):
-        if entry is not None and not is_redacted(record := view.record(entry)):
-            private += record.visibility == "private"
-    return private
+    delta = view.graph().reachable_not_from(head, [without])
+    rows = lethe_history.changeset_rows(view.connection, view.project_id, delta)
+    ops = lethe_history.private_ops(view.connection, view.project_id, list(rows.values()))
+    records = (view.record(entry) for entry in _made_reachable(view, without, head))
+    return ops + sum(record.visibility == "private" and not is_redacted(record) for record in records)
+
+
+def _made_reachable(view: View, before: str, after: str) -> list[Entry]:
+    """Gives the entries of a state that are not in an earlier one, their records read ahead."""
+    pairs = trie.diff(view, view.roots(before)[0], view.roots(after)[0])
+    found = [entry for _, entry in pairs if entry is not None]
+    view.load(found)
+    return found
 
 
 def _check_conflicts(transaction: Transaction, envelope: Envelope, new: ChangesetRow) -> None:
@@ -200,21 +202,20 @@ def _check_own_ops(view: View, new: ChangesetRow, conflicted: Collection[str]) -
 
 def _materialize(transaction: Transaction, envelope: Envelope) -> None:
     """Appends one event per record that was accepted or changed: what became accepted, and when."""
-    before = transaction.roots(envelope.expected_head)[0]
-    after = transaction.roots(envelope.new_head)[0]
-    for _, entry in trie.diff(transaction, before, after):
-        if entry is not None:
-            record = transaction.record(entry)
-            events.put(
-                transaction,
-                transaction.sources.new_id(),
-                ACCEPTED_EVENT,
-                "",
-                record.memory_id,
-                envelope.merger_principal,
-                envelope.new_head,
-                entry.digest.hex(),
-            )
+    accepted = _made_reachable(transaction, envelope.expected_head, envelope.new_head)
+    events.put(transaction, (_acceptance(transaction, envelope, entry) for entry in accepted))
+
+
+def _acceptance(transaction: Transaction, envelope: Envelope, entry: Entry) -> events.Happening:
+    return events.Happening(
+        transaction.sources.new_id(),
+        ACCEPTED_EVENT,
+        "",
+        transaction.record(entry).memory_id,
+        envelope.merger_principal,
+        envelope.new_head,
+        entry.digest.hex(),
+    )
 
 
 def _record_advance(transaction: Transaction, envelope: Envelope, raw: Mapping[str, Any]) -> None:

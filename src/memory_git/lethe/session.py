@@ -198,9 +198,9 @@ class StoredState:
             self._entries[memory_id] = trie.get(self.nodes, self.memories, memory_key(memory_id))
         return self._entries[memory_id]
 
-    def know(self, entries: Iterable[Entry]) -> None:
-        """Takes note of entries that are known to stand in this state."""
-        self._entries |= {self.view.record(entry).memory_id: entry for entry in entries}
+    def know(self, entries: Mapping[str, Entry]) -> None:
+        """Takes note of entries that are known to stand in this state, by memory id."""
+        self._entries |= entries
 
     def record(self, memory_id: str) -> Record | Conflicted | None:
         """Gives the record of a memory, or None."""

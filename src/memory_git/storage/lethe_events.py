@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from memory_git.storage.connection import Connection
 
@@ -12,8 +13,7 @@ _EVENT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class EventRow:
+class EventRow(NamedTuple):
     """One event; `content` and `salt` are None once redacted. `event_digest` chains it to the one before."""
 
     project_id: str
@@ -56,6 +56,6 @@ def get_event(connection: Connection, project_id: str, event_id: str) -> EventRo
     return EventRow(*found) if found else None
 
 
-def put_event(connection: Connection, row: EventRow) -> None:
-    """Appends an event."""
-    connection.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
+def put_events(connection: Connection, rows: Iterable[EventRow]) -> None:
+    """Appends events."""
+    connection.execute_many("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)

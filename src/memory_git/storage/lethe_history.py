@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
 from typing import Any
@@ -186,6 +187,11 @@ def put_object(connection: Connection, object_id: str, project_id: str, kind: st
     connection.execute("INSERT INTO object_project VALUES (?, ?, ?)", (object_id, project_id, kind))
 
 
+def put_objects(connection: Connection, objects: Iterable[tuple[str, str, str]]) -> None:
+    """Notes the projects and kinds of many objects."""
+    connection.execute_many("INSERT INTO object_project VALUES (?, ?, ?)", objects)
+
+
 def project_of(connection: Connection, object_id: str, kind: str) -> str | None:
     """Gives the project of an object of a kind (changeset, manifest, event, assembly), or None."""
     found: str | None = connection.value(
@@ -331,6 +337,16 @@ def changeset_ids(connection: Connection, project_id: str, rows: Iterable[int]) 
     return found
 
 
+def changeset_rows(connection: Connection, project_id: str, names: Sequence[str]) -> dict[str, int]:
+    """Gives the rows of changesets by their ids."""
+    rows = connection.rows(
+        "SELECT changeset_id, changeset.id FROM json_each(?) AS wanted"
+        " CROSS JOIN changeset ON project_id = ? AND changeset_id = wanted.value",
+        (json.dumps(names), project_id),
+    )
+    return dict(rows)
+
+
 def put_changeset(connection: Connection, row: ChangesetRow, ops: Sequence[OpRow]) -> None:
     """Inserts a changeset with its ops."""
     _insert(connection, "changeset", row)
@@ -375,6 +391,17 @@ def reaches_of(connection: Connection, project_id: str, changeset_row: int) -> l
     return connection.rows(
         "SELECT DISTINCT visibility, owner_principal FROM op WHERE project_id = ? AND changeset_row = ?",
         (project_id, changeset_row),
+    )
+
+
+def private_ops(connection: Connection, project_id: str, changeset_rows: Sequence[int]) -> int:
+    """Counts the private ops of changesets."""
+    return int(
+        connection.value(
+            "SELECT count(*) FROM json_each(?) AS wanted CROSS JOIN op"
+            " ON project_id = ? AND changeset_row = wanted.value WHERE visibility = 'private'",
+            (json.dumps(changeset_rows), project_id),
+        )
     )
 
 

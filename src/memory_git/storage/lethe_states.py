@@ -176,17 +176,13 @@ def put_claims(connection: Connection, project_id: str, claims: Iterable[tuple[s
 
 
 def claim_rows(connection: Connection, project_id: str, claims: Sequence[str]) -> dict[str, list[int]]:
-    """Gives the rows of versions that make each of many claims, newest first; a claim that nobody makes has none."""
+    """Gives the rows of versions that make each of many claims; a claim that nobody makes has none."""
     rows = connection.rows(
-        "SELECT wanted.key, version_row FROM json_each(?) AS wanted"
-        " CROSS JOIN claim ON project_id = ? AND claim = unhex(wanted.value)"
-        " ORDER BY wanted.key, version_row DESC",
-        (json.dumps([claim_key(claim).hex() for claim in claims]), project_id),
+        "SELECT (SELECT json_group_array(version_row) FROM claim WHERE project_id = ? AND claim = unhex(wanted.value))"
+        " FROM json_each(?) AS wanted ORDER BY wanted.key",
+        (project_id, json.dumps([claim_key(claim).hex() for claim in claims])),
     )
-    found: dict[str, list[int]] = {claim: [] for claim in claims}
-    for place, row in rows:
-        found[claims[place]].append(row)
-    return found
+    return {claim: json.loads(found) for claim, (found,) in zip(claims, rows, strict=True)}
 
 
 def memory_ids_of(connection: Connection, project_id: str, rows: Sequence[int]) -> dict[int, str]:
