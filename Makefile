@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
 DEEP := $(VENV)/.installed-deep
+BENCH := $(VENV)/.installed-bench
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 JOBS ?= 2
 
@@ -28,10 +29,10 @@ test-all: test $(DEEP)  ## the fast suite, then the deep one: a Node of its own 
 	$(BIN)/python -m pytest -m deep -n $(JOBS) $(ARGS)
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/property --timeout 3600 -n $(JOBS) $(ARGS)
 
-bench: $(DEV)  ## all benchmarks at full size
+bench: $(BENCH)  ## all benchmarks beside their peers, up to a million memories: bench/results.json; NAMEs go into ARGS="..."
 	$(BIN)/python -m bench $(ARGS)
 
-bench-quick: $(DEV)  ## all benchmarks at a small size
+bench-quick: $(BENCH)  ## the same up to 100k memories, within five minutes: bench/results-quick.json
 	$(BIN)/python -m bench --quick $(ARGS)
 
 lint: $(DEV)  ## ruff, mypy strict, the import contracts
@@ -72,4 +73,9 @@ $(DEV): $(RUN) requirements-dev.lock
 
 $(DEEP): $(DEV) requirements-deep.lock
 	$(PIP) install --require-hashes -r requirements-deep.lock
+	@touch $@
+
+$(BENCH): $(DEV) requirements-bench.lock
+	$(PIP) install --require-hashes -r requirements-bench.lock \
+		|| echo "a peer can't be installed here: its figures will say so" >&2
 	@touch $@

@@ -18,11 +18,9 @@ from pathlib import Path
 from bench.figures import Figure, Json, load, machine, progress, save, table, unmeasured
 from bench.fixtures import Fixtures
 from bench.processes import Failed
-from bench.registry import BY_NAME, KEYS, benchmarks
+from bench.registry import BY_NAME, KEYS, SIZES, benchmarks
 
 ROOT = Path(__file__).parent.parent
-SIZES = (10_000, 100_000, 1_000_000)
-QUICK_SIZES = SIZES[:2]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -63,7 +61,7 @@ def measure(
     """Runs benchmarks one after the other, writes the results after each, and gives the figures of this run."""
     scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="bench-", dir=scratch))
-    fixtures = Fixtures(folder, sizes or (QUICK_SIZES if quick else SIZES))
+    fixtures = Fixtures(folder, sizes or tuple(SIZES.values())[: 2 if quick else 3])
     results = load(path)
     results["machine"] = machine(folder)
     found: dict[str, Json] = {}

@@ -1,18 +1,20 @@
-"""Two participants in turns, in one run: ours, theirs, theirs, ours, … so that a disk or machine that changes its pace hits both."""
+"""Participants in turns, in one run, so that a disk or a machine that changes its pace hits all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from bench.figures import Figure, middle, progress
+from bench.figures import Figure, middle, progress, unmeasured
+from bench.fixtures import Absent, Failed, Fixtures, Process
+from bench.registry import SIZES
 
 Json = dict[str, Any]
 Turn = Callable[[], Json]
 
 
 def alternate(rounds: int, ours: Turn, theirs: Turn) -> list[Json]:
-    """Gives each round's answers, {"ours", "theirs"}, as seconds for one (`each`); who goes first changes from round to round."""
+    """Gives each round's seconds for one, and theirs over ours; who goes first changes from round to round."""
     runs = []
     for place in range(rounds):
         turns = [("ours", ours), ("theirs", theirs)]
@@ -32,35 +34,59 @@ def each(told: Json) -> float:
     return _short(told["seconds"] / told["count"])
 
 
-def ratio(
+def versus(
+    fixtures: Fixtures,
     key: str,
-    n: int,
-    runs: list[Json],
     peer: str,
-    peer_version: str,
-    note: str | None = None,
-    *,
-    turned: bool = False,
+    n: int,
+    measure: Callable[[Process], tuple[list[Json], str | None]],
 ) -> Figure:
-    """Gives the median of the rounds' ratios, theirs over ours in seconds: above 1 ours is faster; `turned` gives ours over theirs."""
+    """Gives the median of theirs over ours in seconds, above 1 when ours is faster; `measure` runs them and may say more."""
+    progress(key)
+    try:
+        with fixtures.copy(peer, n) as theirs:
+            runs, note = measure(theirs)
+            version = theirs.ask("version")
+    except (Absent, Failed) as error:
+        return unmeasured(key, str(error), peer)
     found = middle(run["ratio"] for run in runs)
-    progress(f"{key}: {1 / found if turned else found:.3g}")
-    ours, theirs = (middle(run[name] for run in runs) for name in ("ours_s", "theirs_s"))
-    said = f"{told(ours)} against {told(theirs)}"
-    return Figure(
-        key, 1 / found if turned else found, n, runs, peer, peer_version, f"{said}; {note}" if note else said
-    )
+    said = " against ".join(told(middle(run[name] for run in runs)) for name in ("ours_s", "theirs_s"))
+    progress(f"{key}: {found:.3g} ({said})")
+    return Figure(key, found, n, runs, peer, version, f"{said}; {note}" if note else said)
+
+
+def over_sizes(
+    fixtures: Fixtures,
+    name: str,
+    rounds: int,
+    prepare: Callable[[Process], Any],
+    turn: Callable[[Process], Json],
+) -> tuple[list[Figure], list[Json]]:
+    """Gives ours at each size in milliseconds, measured in turns, and each round's greatest size over the least."""
+    sizes = [(label, n) for label, n in SIZES.items() if n in fixtures.sizes]
+    progress(f"{name} at {', '.join(label for label, _ in sizes)}")
+    with fixtures.copies(*(("ours", n) for _, n in sizes)) as processes:
+        for process in processes:
+            prepare(process)
+        found = [[each(turn(process)) for process in processes] for _ in range(rounds)]
+    runs = [{"seconds": row, "ratio": _short(row[-1] / row[0])} for row in found]
+    by_label = {label: [row[at] for row in found] for at, (label, _) in enumerate(sizes)}
+    return [_at(name, label, by_label) for label in SIZES], runs
+
+
+def _at(name: str, label: str, by_label: Mapping[str, list[float]]) -> Figure:
+    key = f"{name}_{label}_ms"
+    if label not in by_label:
+        return unmeasured(key, "only in the full run")
+    runs = [_short(1e3 * seconds) for seconds in by_label[label]]
+    return Figure(key, middle(runs), SIZES[label], runs)
 
 
 def told(seconds: float) -> str:
     """Gives a time for people."""
-    return (
-        f"{seconds * 1e6:.3g} us"
-        if seconds < 1e-3
-        else f"{seconds * 1e3:.3g} ms"
-        if seconds < 1
-        else f"{seconds:.3g} s"
-    )
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.3g} us"
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def _short(value: float) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 import apsw
 
 from bench.figures import Figure, progress, unmeasured
-from bench.fixtures import Absent, Failed, Fixtures, Process
+from bench.fixtures import Absent, Failed, Fixtures, Process, copy_durably
 
 _N = 100_000
 
@@ -40,7 +40,7 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
 def _growth(fixtures: Fixtures, name: str, count: int) -> tuple[float, str]:
     """Gives the bytes that a commit adds, and the participant's version."""
     folder = fixtures.scratch / f"{name}-bytes"
-    shutil.copytree(fixtures.base(name, _N), folder)
+    copy_durably(fixtures.base(name, _N), folder)
     try:
         with Process(name, folder) as process:
             process.ask("open", base=_N)

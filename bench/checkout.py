@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from bench.alternating import each
-from bench.figures import Figure, middle, progress
+from bench.alternating import over_sizes
+from bench.figures import Figure, middle
 from bench.fixtures import Fixtures
 
 _MEMORIES = 500
 
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
-    """Gives the figure of this benchmark."""
-    key, most = "checkout_one_1m_over_10k", fixtures.sizes[-1]
-    progress(f"{key} at {most:,}")
-    with fixtures.copies(("ours", most), ("ours", 10_000)) as (large, small):
-        for process in (large, small):
-            process.ask("prepare_checkout", count=_MEMORIES)
-        runs = []
-        for _ in range(9 if quick else 15):
-            at_large, at_small = (each(process.ask("checkout", rounds=2)) for process in (large, small))
-            runs.append({"large_s": at_large, "small_s": at_small, "ratio": at_large / at_small})
-    return [Figure(key, middle(item["ratio"] for item in runs), most, runs, note="seconds for one memory")]
+    """Gives the figures of this benchmark."""
+    found, runs = over_sizes(
+        fixtures,
+        "checkout_one",
+        11 if quick else 21,
+        lambda ours: ours.ask("prepare_checkout", count=_MEMORIES),
+        lambda ours: ours.ask("checkout", rounds=1),
+    )
+    ratio = middle(run["ratio"] for run in runs)
+    return [*found, Figure("checkout_one_1m_over_10k", ratio, fixtures.sizes[-1], runs)]

@@ -7,48 +7,48 @@ difference with the blobs, the git program `diff-tree -r -p`. Eight pairs of com
 
 from __future__ import annotations
 
-from bench.alternating import alternate, each, ratio
-from bench.figures import Figure, middle, progress, unmeasured
-from bench.fixtures import Absent, Failed, Fixtures
+from bench.alternating import Json, alternate, over_sizes, versus
+from bench.figures import Figure, middle
+from bench.fixtures import Fixtures, Process
+from bench.registry import PEERS, SIZES
 
 _PAIRS = 8
+_TIMES = {"doltlite": 20, "pygit2": 1, "dulwich": 1, "git": 1}
 
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
-    rounds = 9 if quick else 15
-    found = [_over_sizes(fixtures, rounds)]
-    found += [_against(fixtures, "doltlite", n, rounds) for n in (100_000, 10_000)]
-    found.append(_against(fixtures, "doltlite", 100_000, rounds, mixed=True))
-    return [*found, *(_against(fixtures, peer, 100_000, 3) for peer in ("pygit2", "dulwich", "git"))]
+    rounds = 11 if quick else 21
+    found, runs = over_sizes(fixtures, "diff10", rounds, _prepare, _read)
+    ratio = middle(run["ratio"] for run in runs)
+    found.append(Figure("diff10_1m_over_10k", ratio, fixtures.sizes[-1], runs))
+    for size in ("10k", "100k"):
+        with fixtures.copy("ours", SIZES[size]) as ours:
+            found += [
+                _against(fixtures, ours, peer, size, rounds if peer == "doltlite" else 3) for peer in PEERS
+            ]
+            if size == "100k":
+                found.append(_against(fixtures, ours, "doltlite", size, rounds // 2, mixed=True))
+    return found
 
 
-def _against(fixtures: Fixtures, peer: str, n: int, rounds: int, *, mixed: bool = False) -> Figure:
-    key = f"diff10_{'mixed_' if mixed else ''}vs_{peer}_{n // 1000}k"
-    progress(key)
-    many = 20 if peer == "doltlite" else 1
-    try:
-        with fixtures.copies(("ours", n), (peer, n)) as (ours, theirs):
-            for process in (ours, theirs):
-                process.ask("prepare_diff", pairs=_PAIRS, mixed=mixed)
-                process.ask("diff", rounds=many)
-            runs = alternate(
-                rounds, lambda: ours.ask("diff", rounds=20), lambda: theirs.ask("diff", rounds=many)
-            )
-            return ratio(key, n, runs, peer, theirs.ask("version"))
-    except (Absent, Failed) as error:
-        return unmeasured(key, str(error), peer)
+def _against(
+    fixtures: Fixtures, ours: Process, peer: str, size: str, rounds: int, *, mixed: bool = False
+) -> Figure:
+    def measure(theirs: Process) -> tuple[list[Json], str | None]:
+        for process in (ours, theirs):
+            process.ask("prepare_diff", pairs=_PAIRS, mixed=mixed)
+            process.ask("diff", rounds=2)
+        return alternate(rounds, lambda: _read(ours), lambda: theirs.ask("diff", rounds=_TIMES[peer])), None
+
+    return versus(fixtures, f"diff10_{'mixed_' if mixed else ''}vs_{peer}_{size}", peer, SIZES[size], measure)
 
 
-def _over_sizes(fixtures: Fixtures, rounds: int) -> Figure:
-    key, most = "diff10_1m_over_10k", fixtures.sizes[-1]
-    progress(f"{key} at {most:,}")
-    with fixtures.copies(("ours", most), ("ours", 10_000)) as (large, small):
-        for process in (large, small):
-            process.ask("prepare_diff", pairs=_PAIRS)
-            process.ask("diff", rounds=20)
-        runs = []
-        for _ in range(rounds):
-            at_large, at_small = (each(process.ask("diff", rounds=20)) for process in (large, small))
-            runs.append({"large_s": at_large, "small_s": at_small, "ratio": at_large / at_small})
-    return Figure(key, middle(item["ratio"] for item in runs), most, runs, note="seconds for one diff")
+def _prepare(ours: Process) -> None:
+    ours.ask("prepare_diff", pairs=_PAIRS)
+    ours.ask("diff", rounds=20)
+
+
+def _read(ours: Process) -> Json:
+    told: Json = ours.ask("diff", rounds=20)
+    return told

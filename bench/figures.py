@@ -40,7 +40,8 @@ class Figure:
         return {
             "value": None if self.value is None else float(f"{self.value:.4g}"),
             "unit": key.unit,
-            "bar": key.shown_bar or None,
+            "bar": key.bar,
+            "better": key.better if key.bar is not None else None,
             "met": None if self.value is None else key.met(self.value),
             "n": self.n,
             "runs": self.runs,
@@ -134,7 +135,7 @@ def _row(name: str, figure: Json) -> tuple[str, ...]:
     met = {True: "yes", False: "NO", None: ""}[figure["met"]]
     against = figure["peer_version"] or figure["peer"] or ""
     said = f"{against}; {figure['note']}" if against and figure["note"] else figure["note"] or against
-    return f"`{name}`", f"{value}{unit}", figure["bar"] or "", met, f"{figure['n'] or ''}", said
+    return f"`{name}`", f"{value}{unit}", BY_NAME[name].shown_bar, met, f"{figure['n'] or ''}", said
 
 
 def progress(text: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,6 +18,11 @@ from bench.processes import Failed, Process
 _PACKAGES = {"doltlite": "doltlite", "pygit2": "pygit2", "dulwich": "dulwich"}
 _AS_IN = {"pygit2": "git", "dulwich": "git"}
 """The git peers start from one base."""
+
+
+MOST_COPIED = 100_000
+MOST_CHANGES = 1_000_000
+"""More changes than one benchmark makes: the next one on the same base begins beyond them."""
 
 
 class Absent(Exception):
@@ -58,17 +64,20 @@ class Fixtures:
 
     @contextmanager
     def copy(self, name: str, count: int) -> Iterator[Process]:
-        """Lends a participant that has opened a copy of its base; the copy is deleted afterwards."""
+        """Lends a participant that has opened a copy of its base, deleted afterwards; a very large base is lent itself."""
         require(name)
-        base = self.base(name, count)
-        folder = self.scratch / f"{name}-{count}-{next(self._numbers)}"
-        shutil.copytree(base, folder)
+        folder = base = self.base(name, count)
+        use = next(self._numbers)
+        if count <= MOST_COPIED:
+            folder = self.scratch / f"{name}-{count}-{use}"
+            copy_durably(base, folder)
         try:
             with Process(name, folder) as process:
-                process.ask("open", base=count)
+                process.ask("open", base=count, first=0 if folder != base else use * MOST_CHANGES)
                 yield process
         finally:
-            shutil.rmtree(folder)
+            if folder != base:
+                shutil.rmtree(folder)
 
     @contextmanager
     def copies(self, *wanted: tuple[str, int]) -> Iterator[list[Process]]:
@@ -87,6 +96,15 @@ class Fixtures:
                 yield process
         finally:
             shutil.rmtree(folder)
+
+
+def copy_durably(base: Path, folder: Path) -> None:
+    """Copies a folder and syncs the copy, so that nothing of it is written during a measurement."""
+    shutil.copytree(base, folder)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
 
 
 def require(name: str) -> None:

@@ -10,43 +10,53 @@ Theirs: doltlite `dolt_merge`; the git program `merge-tree --write-tree`, `commi
 
 from __future__ import annotations
 
-from bench.alternating import alternate, each, ratio, told
+from bench.alternating import Json, alternate, each, over_sizes, versus
 from bench.figures import Figure, middle, progress, unmeasured
-from bench.fixtures import Absent, Failed, Fixtures
+from bench.fixtures import Failed, Fixtures, Process
+from bench.registry import PEERS, SIZES
 
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
-    rounds = 7 if quick else 15
-    found = [_against(fixtures, "doltlite", n, rounds) for n in (100_000, 10_000)]
-    found.append(_against(fixtures, "doltlite", 100_000, rounds, mixed=True))
-    found.append(_against(fixtures, "git", 100_000, rounds))
-    found += [_against(fixtures, peer, 100_000, 3) for peer in ("pygit2", "dulwich")]
-    return [*found, _protected(fixtures, rounds)]
+    rounds = 9 if quick else 21
+    found, _ = over_sizes(fixtures, "merge100x100", rounds // 2, _merge, _merge)
+    for size in ("10k", "100k"):
+        with fixtures.copy("ours", SIZES[size]) as ours:
+            _merge(ours)
+            many = {"doltlite": rounds, "git": rounds if size == "100k" else 3}
+            found += [_against(fixtures, ours, peer, size, many.get(peer, 3)) for peer in PEERS]
+            if size == "100k":
+                found.append(_against(fixtures, ours, "doltlite", size, rounds // 2, mixed=True))
+                found.append(_protected(ours, rounds // 2))
+    return found
 
 
-def _against(fixtures: Fixtures, peer: str, n: int, rounds: int, *, mixed: bool = False) -> Figure:
-    key = f"merge100x100_{'mixed_' if mixed else ''}vs_{peer}_{n // 1000}k"
+def _against(
+    fixtures: Fixtures, ours: Process, peer: str, size: str, rounds: int, *, mixed: bool = False
+) -> Figure:
+    def measure(theirs: Process) -> tuple[list[Json], str | None]:
+        for process in (ours, theirs):
+            process.ask("merge", mixed=mixed)
+        return alternate(
+            rounds, lambda: ours.ask("merge", mixed=mixed), lambda: theirs.ask("merge", mixed=mixed)
+        ), None
+
+    return versus(
+        fixtures, f"merge100x100_{'mixed_' if mixed else ''}vs_{peer}_{size}", peer, SIZES[size], measure
+    )
+
+
+def _merge(ours: Process) -> Json:
+    told: Json = ours.ask("merge")
+    return told
+
+
+def _protected(ours: Process, rounds: int) -> Figure:
+    key = "merge100x100_protected_100k_ms"
     progress(key)
     try:
-        with fixtures.copies(("ours", n), (peer, n)) as (ours, theirs):
-            for process in (ours, theirs):
-                process.ask("merge", mixed=mixed)
-            runs = alternate(
-                rounds, lambda: ours.ask("merge", mixed=mixed), lambda: theirs.ask("merge", mixed=mixed)
-            )
-            return ratio(key, n, runs, peer, theirs.ask("version"))
-    except (Absent, Failed) as error:
-        return unmeasured(key, str(error), peer)
-
-
-def _protected(fixtures: Fixtures, rounds: int) -> Figure:
-    key, n = "merge100x100_protected_100k_ms", 100_000
-    progress(key)
-    try:
-        with fixtures.copy("ours", n) as ours:
-            ours.ask("merge_protected")
-            runs = [each(ours.ask("merge_protected")) for _ in range(rounds)]
+        ours.ask("merge_protected")
+        runs = [1e3 * each(ours.ask("merge_protected")) for _ in range(rounds)]
     except Failed as error:
         return unmeasured(key, str(error))
-    return Figure(key, 1000 * middle(runs), n, runs, note=f"{told(middle(runs))} a merge; runs in seconds")
+    return Figure(key, middle(runs), SIZES["100k"], runs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -66,6 +67,7 @@ class Participant(Common):
         super().__init__(folder)
         self._head = ""
         self._keys = itertools.count()
+        self._run = secrets.token_hex(8)
         self._lanes: list[str] = []
         self._names: list[str] = []
         self._read: list[str] = []
@@ -74,8 +76,7 @@ class Participant(Common):
     def version(self) -> str:
         return f"memory-git {memory_git.__version__}"
 
-    def open(self, base: int) -> None:
-        self.base = base
+    def begin(self) -> None:
         self.store = LetheStore.open(self.folder / "lethe.db", merge_keys=_KEYS)
         self._open = True
         root = self.store.init_project(PROJECT)["changeset"]["changeset_id"]
@@ -99,7 +100,7 @@ class Participant(Common):
                 "parent_ids": parents,
                 "author_principal": "bench",
                 "message": "work",
-                "idempotency_key": f"{self.folder.name}-{next(self._keys)}",
+                "idempotency_key": f"{self._run}-{next(self._keys)}",
                 "ops": ops,
                 "expected_head": moves or parents[0],
                 "advance_ref": True,
@@ -118,7 +119,7 @@ class Participant(Common):
 
     def fork(self, left: Sequence[Edit], right: Sequence[Edit]) -> str:
         start = self._head
-        branch = f"refs/agents/bench/side-{next(self._keys)}"
+        branch = f"refs/agents/bench/side-{self._run}-{next(self._keys)}"
         side = self.create(branch, [start], [op_of(change) for change in right])
         self.commit(left)
         return side

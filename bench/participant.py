@@ -58,8 +58,14 @@ class Participant(ABC):
         """Names the program and its version."""
 
     @abstractmethod
-    def open(self, base: int) -> None:
-        """Opens the folder of a base of so many memories, ready to commit to its main branch."""
+    def begin(self) -> None:
+        """Opens the folder, ready to commit to its main branch."""
+
+    def open(self, base: int, first: int = 0) -> None:
+        """Begins, and takes changes from the `first` on."""
+        self.base = base
+        self._place = self._texts = first
+        self.begin()
 
     @abstractmethod
     def close(self) -> None:

@@ -32,39 +32,51 @@ class Key:
         return "" if self.bar is None else f"{self.better} {self.bar:g}"
 
 
+PEERS = ("doltlite", "pygit2", "dulwich", "git")
+SIZES = {"10k": 10_000, "100k": 100_000, "1m": 1_000_000}
 _RATIO = "ratio"
-KEYS = (
+_BARS = (
     Key("import_1m_vs_raw", "importing", _RATIO, 0.3),
     Key("import_1m_peak_rss_mb", "importing", "MiB", 1_200, AT_MOST),
-    Key("import_1m_ops_s", "importing", "ops/s"),
     Key("commit_one_vs_doltlite", "commit_one", _RATIO, 1.2),
-    Key("commit_one_10k_vs_doltlite", "commit_one", _RATIO),
-    Key("commit_one_100k_vs_pygit2", "commit_one", _RATIO),
-    Key("commit_one_100k_vs_dulwich", "commit_one", _RATIO),
-    Key("commit_one_100k_vs_git", "commit_one", _RATIO),
-    Key("commit_one_1m_over_10k", "commit_one", _RATIO),
     Key("commit_batch32_vs_doltlite", "commit_batch", _RATIO, 3),
     Key("commit_batch32_vs_pygit2", "commit_batch", _RATIO, 25),
     Key("diff10_1m_over_10k", "diff", _RATIO, 2, AT_MOST),
     Key("diff10_vs_doltlite_100k", "diff", _RATIO, 1.2),
-    Key("diff10_vs_doltlite_10k", "diff", _RATIO),
-    Key("diff10_mixed_vs_doltlite_100k", "diff", _RATIO),
-    Key("diff10_vs_pygit2_100k", "diff", _RATIO),
-    Key("diff10_vs_dulwich_100k", "diff", _RATIO),
-    Key("diff10_vs_git_100k", "diff", _RATIO),
     Key("merge100x100_vs_doltlite_100k", "merge", _RATIO, 1),
     Key("merge100x100_vs_git_100k", "merge", _RATIO, 2),
-    Key("merge100x100_vs_doltlite_10k", "merge", _RATIO),
-    Key("merge100x100_mixed_vs_doltlite_100k", "merge", _RATIO),
-    Key("merge100x100_vs_pygit2_100k", "merge", _RATIO),
-    Key("merge100x100_vs_dulwich_100k", "merge", _RATIO),
-    Key("merge100x100_protected_100k_ms", "merge", "ms"),
     Key("checkout_one_1m_over_10k", "checkout", _RATIO, 2, AT_MOST),
     Key("context_100k_changesets_over_100", "context", _RATIO, 1.5, AT_MOST),
     Key("merge_base_100k_vs_pygit2", "merge_base", _RATIO, 1),
-    Key("merge_base_verb_100k_vs_pygit2", "merge_base", _RATIO),
     Key("bytes_per_commit_100k_vs_doltlite", "bytes_per_commit", _RATIO, 0.6, AT_MOST),
+)
+_BESIDE = (
+    Key("import_1m_ops_s", "importing", "ops/s"),
+    *(Key(f"commit_one_{size}_ms", "commit_one", "ms") for size in SIZES),
+    *(Key(f"diff10_{size}_ms", "diff", "ms") for size in SIZES),
+    *(Key(f"merge100x100_{size}_ms", "merge", "ms") for size in SIZES),
+    *(Key(f"checkout_one_{size}_ms", "checkout", "ms") for size in SIZES),
+    Key("merge100x100_protected_100k_ms", "merge", "ms"),
+    *(
+        Key(f"commit_one_vs_{peer}_{size}", "commit_one", _RATIO)
+        for size in ("10k", "100k")
+        for peer in PEERS
+    ),
+    *(Key(f"diff10_vs_{peer}_{size}", "diff", _RATIO) for size in ("10k", "100k") for peer in PEERS),
+    *(Key(f"merge100x100_vs_{peer}_{size}", "merge", _RATIO) for size in ("10k", "100k") for peer in PEERS),
+    Key("diff10_mixed_vs_doltlite_100k", "diff", _RATIO),
+    Key("merge100x100_mixed_vs_doltlite_100k", "merge", _RATIO),
+    Key("merge_base_verb_100k_vs_pygit2", "merge_base", _RATIO),
     Key("bytes_per_commit_100k_vs_pygit2", "bytes_per_commit", _RATIO),
+)
+_NAMED_OTHERWISE = {"commit_one_vs_doltlite_100k"}
+KEYS = (
+    *_BARS,
+    *(
+        key
+        for key in _BESIDE
+        if key not in _BARS and key.name not in {*_NAMED_OTHERWISE, *(bar.name for bar in _BARS)}
+    ),
 )
 BY_NAME = {key.name: key for key in KEYS}
 

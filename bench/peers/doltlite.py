@@ -39,8 +39,7 @@ class Participant(Common):
     def version(self) -> str:
         return f"doltlite {version('doltlite')} (SQLite {sqlite3.sqlite_version})"
 
-    def open(self, base: int) -> None:
-        self.base = base
+    def begin(self) -> None:
         self._connection = sqlite3.connect(self.folder / "dolt.db", isolation_level=None)
         self._connection.execute("PRAGMA synchronous = FULL")
         assert self._value("PRAGMA synchronous") == _SYNCHRONOUS_FULL, "doltlite is durable"

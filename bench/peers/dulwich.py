@@ -35,8 +35,7 @@ class Participant(Common):
     def version(self) -> str:
         return f"dulwich {version('dulwich')}"
 
-    def open(self, base: int) -> None:
-        self.base = base
+    def begin(self) -> None:
         self._repository = _repo.Repo(str(self.folder))
 
     def close(self) -> None:

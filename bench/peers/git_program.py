@@ -24,8 +24,8 @@ class Participant(Common):
     def version(self) -> str:
         return sharded.version()
 
-    def open(self, base: int) -> None:
-        self.base = base
+    def begin(self) -> None:
+        """Nothing is held: each step is a process of its own."""
 
     def close(self) -> None:
         """Nothing is held: each step is a process of its own."""

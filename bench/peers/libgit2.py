@@ -42,8 +42,7 @@ class Participant(Common):
     def version(self) -> str:
         return f"pygit2 {version('pygit2')} (libgit2 {pygit2.LIBGIT2_VERSION})"
 
-    def open(self, base: int) -> None:
-        self.base = base
+    def begin(self) -> None:
         self._repository = pygit2.Repository(str(self.folder))
 
     def close(self) -> None:
