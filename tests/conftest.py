@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 # No deadline: other processes may have the processor meanwhile. What a test says for itself: `support/depth.py`.
 settings.register_profile("usual", deadline=None)
 settings.register_profile("deep", deadline=None, max_examples=1_000)
+settings.register_profile("mutation", deadline=None, max_examples=20, derandomize=True, database=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
 
 

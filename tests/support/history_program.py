@@ -6,6 +6,7 @@ python history_program.py fold FOLDER     prints the state root of each changese
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import random
 import sys
@@ -16,10 +17,17 @@ from typing import Any
 from store_world import KEYS, PROJECT, add, correct, edge, retract
 
 from memory_git.domain.canonical import digest
-from memory_git.domain.errors import Invalid, Refused
+from memory_git.domain.errors import Invalid, NotFound, Refused
 from memory_git.domain.ops import op_from_json
 from memory_git.domain.projector import Applied, apply
-from memory_git.domain.record import Edge, Record, edge_digest, record_digest, record_from_json
+from memory_git.domain.record import (
+    Edge,
+    Record,
+    attachment_digest,
+    edge_digest,
+    record_digest,
+    record_from_json,
+)
 from memory_git.domain.state import MemoryState
 from memory_git.domain.state_root import edge_key, memory_key, state_root
 from memory_git.domain.trie import EMPTY, Entry, MemoryNodes, put_many
@@ -39,6 +47,10 @@ def fixed_sources() -> Sources:
         new_id=lambda: f"019b0000-0000-7000-8000-{next(ids):012x}",
         new_salt=lambda: f"{next(salts):032x}",
     )
+
+
+def _op(op_type: str, target: str | None, result: str | None = None, **payload: Any) -> Json:
+    return {"op_type": op_type, "target_event_id": target, "resulting_event_id": result, "payload": payload}
 
 
 class Writer:
@@ -63,41 +75,50 @@ class Writer:
             print("plan", digest(plan))
             self._commit(ref, parents, [retract(item["memory_id"]) for item in plan["unsettled"]])
         else:
-            self._commit(ref, [self.heads[ref]], [self._op() for _ in range(self.random.randint(2, 5))])
+            self._commit(ref, [self.heads[ref]], [self._op(ref) for _ in range(self.random.randint(2, 5))])
 
-    def _op(self) -> Json:
+    def _op(self, ref: str) -> Json:
         name, other = self.random.sample(NAMES, 2)
         text = self.random.choice(
             ["The port is 80.", "The port is 443.", "Tests run at night.", "We use make."]
         )
         tags = self.random.sample(["x", "y", "z", "net", "ops"], 3)
+        approved = {"approval": "user_approved", "source_trust": "human", "owner_principal": "ada"}
         return self.random.choice(
             [
                 add(name, text, tags=tags, kind="decision", scope="s", extra=dict.fromkeys(tags, 1)),
+                add(
+                    name, text, title="Title", confidence=1, valid_to="2027-01-01T00:00:00+02:00", **approved
+                ),
                 correct(name, text, tags=tags),
-                correct(name, title=text),
+                correct(name, title=text, pinned=True, revive=True),
+                correct(name, clear=["tags", "title", "pinned", "extra"], summary=""),
+                _op("correct_memory", name, other, content=text, source_trust="verified"),
+                _op("supersede_memory", name, other, content=text, confidence=0.25),
+                _op("supersede_memory", name, other),
+                _op("supersede_memory", name),
+                _op("mark_duplicate", name, other),
+                edge(*self.random.sample(NAMES[:3], 2)),
+                edge(*self.random.sample(NAMES[:3], 2), op_type="remove_relationship"),
+                _op("propose_deprecation", name, reason="old"),
+                _op("set_status", name, status=self.random.choice(["deprecated", "disputed"]), reason="so"),
+                _op("set_status", name, status="active", revive=True),
                 retract(name),
-                edge(name, other),
-                edge(name, other, op_type="remove_relationship"),
-                {
-                    "op_type": "supersede_memory",
-                    "target_event_id": name,
-                    "resulting_event_id": other,
-                    "payload": {"content": text},
-                },
-                {
-                    "op_type": "mark_duplicate",
-                    "target_event_id": name,
-                    "resulting_event_id": other,
-                    "payload": {},
-                },
-                {
-                    "op_type": "attach_evidence",
-                    "target_event_id": name,
-                    "payload": {"kind": "log", "note": text},
-                },
+                _op("attach_evidence", name, kind="log", note=text),
+                _op("attach_verification", name, kind="review", status="ok", source=text),
+                _op("attach_evidence", None, summary="All seen.", reviewer="ada"),
+                self._detaching(ref, name),
             ]
         )
+
+    def _detaching(self, ref: str, name: str) -> Json:
+        """Takes away the first attachment of a memory, or what none has."""
+        shown: Json = {"record": {}, "salt": ""}
+        with contextlib.suppress(NotFound):
+            shown = self.store.memory(PROJECT, self.heads[ref], name)
+        items = [*shown["record"].get("evidence", []), *shown["record"].get("verification", [])]
+        digest_of = attachment_digest(shown["salt"], items[0]) if items else "0" * 64
+        return _op("detach", name, attachment_digest=digest_of, reason="gone")
 
     def _commit(self, ref: str, parents: list[str], ops: list[Json]) -> None:
         request = {
@@ -132,7 +153,7 @@ def write(folder: Path) -> None:
     """Writes the history and prints its digests."""
     store = LetheStore.open(folder / "lethe.db", merge_keys=KEYS, sources=fixed_sources())
     writer = Writer(store)
-    for _ in range(120):
+    for _ in range(150):
         writer.step()
     one, two = writer.heads[REFS[0]], writer.heads[REFS[1]]
     answers = [store.diff(name) for name in writer.made] + [store.diff(one, two), store.diff(two, one)]

@@ -119,6 +119,21 @@ def test_heads_partings_and_open_conflicts_keep_their_nodes(world: StoreWorld) -
     assert world.faults() == []
 
 
+def test_merges_of_histories_that_cross_keep_their_nodes(world: StoreWorld) -> None:
+    """What a merged base made of an erased memory can't be told any more: their states could not be made anew."""
+    names = history(world)
+    crossing = names[-2]
+    assert len(world.store.merge_base(PROJECT, *world.store.get_changeset(crossing)["parent_ids"])) == 2
+    world.commit(BRANCH, names[-1], add("later", "Later."))
+    world.store.redact(PROJECT, "m/6", principal="officer", reason="asked")
+    collect(world, 20_000)
+    with world.store._view(PROJECT) as view:
+        dropped = collecting.dropped_changesets(view)
+    assert crossing not in dropped
+    assert names[-1] in dropped
+    assert world.faults() == []
+
+
 def test_nodes_that_no_state_reaches_go_and_a_row_is_never_named_twice(world: StoreWorld) -> None:
     names = history(world)
     collect(world, 12)

@@ -168,3 +168,16 @@ def test_a_wire_form_that_is_no_proof_is_refused(value):
     with pytest.raises(Invalid) as refusal:
         Proof.from_json(value)
     assert refusal.value.code == "bad_proof"
+
+
+def test_a_proof_with_the_fullest_leaf_or_the_longest_path_is_read():
+    """Both bounds hold what they say: 32 entries in a leaf, and 64 inner nodes above one."""
+    nodes = MemoryNodes()
+    root = put_many(nodes, EMPTY, {entry(number).key: entry(number) for number in range(32)})
+    proof = Proof.from_json(prove(nodes, root, entry(5).key).to_json())
+    assert verify_proof(root.digest, entry(5).key, entry(5).digest, proof)
+    assert len(Proof.from_json(["1100"] * 65).parts) == 65
+    with pytest.raises(Invalid):
+        Proof.from_json(["1100"] * 66)
+    with pytest.raises(Invalid):
+        Proof.from_json(["00" * 2051])

@@ -21,7 +21,8 @@ MOST_KEPT_OPS = 1_000
 def shown_changeset(view: View, row: ChangesetRow, audience: Audience | None = None) -> dict[str, Any]:
     """Gives a changeset in the wire form; ops that the audience may not see are `withheld`, their digests shown.
 
-    Message, evidence and verification speak of all its ops: who may not see each op may not see them.
+    Message, evidence and verification speak of all its ops: who may not see each op may not see them, but their digests, which
+    `authored_digest` is recomputed from.
     """
     authored = check_changeset(row)
     ops = stored_ops(view, row, audience)
@@ -36,11 +37,16 @@ def shown_changeset(view: View, row: ChangesetRow, audience: Audience | None = N
         **{name: authored[name] for name in OPTIONAL_NAMES},
         "message": row.message if told else None,
         "message_salt": row.message_salt if told else None,
+        "message_digest": authored["message_digest"],
         "created_at": row.created_at,
         "idempotency_key": row.idempotency_key,
         "ops": ops,
         "evidence": decode(row.evidence) if row.evidence and told else [],
+        "evidence_salt": row.evidence_salt if told else None,
+        "evidence_digests": authored["evidence_digests"],
         "verification": decode(row.verification) if row.verification and told else [],
+        "verification_salt": row.verification_salt if told else None,
+        "verification_digests": authored["verification_digests"],
         "state_root": row.state_root,
         "authored_digest": row.authored_digest,
         "integrity_digest": row.integrity_digest,

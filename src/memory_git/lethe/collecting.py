@@ -2,9 +2,9 @@
 
 Nodes are a cache of versions and changesets. What is kept, in the order of the code:
 
-1. the root, the newest changeset, and the one whose trie has the greatest row at its top: rows are counted from there, and never
-   used again; the heads of all refs; what open conflicts name; where the history of a ref leaves that
-   of refs/shared/main;
+1. the root, the newest changeset, the heads of all refs, where the history of a ref leaves that of refs/shared/main, and what open
+   conflicts name; the changeset whose trie has the greatest row at its top: rows are counted from there, and never used again; merges
+   of histories that cross (`rebuilding`, 3);
 2. so many between them that no line back to a kept state is longer than `FAR`: a version or relationship counts one, a changeset
    `A_STEP` besides, which is about what they cost to read;
 3. of the nodes, those that a kept state reaches.
@@ -113,13 +113,21 @@ def _kept(view: View, states: list[StateRow], far: int) -> set[int]:
     for state in states:
         way = A_STEP + made.get(state.id, 0) + max((ways[name] for name in state.parents), default=0)
         is_kept = (
-            state.changeset_id in named or greatest in (state.memories_row, state.edges_row) or way > far
+            state.changeset_id in named
+            or greatest in (state.memories_row, state.edges_row)
+            or _crosses(view, state)
+            or way > far
         )
         if is_kept and not is_dropped(state):
             kept.add(state.id)
             way = 0
         ways[state.changeset_id] = way
     return kept
+
+
+def _crosses(view: View, state: StateRow) -> bool:
+    """Decides whether a changeset merges histories that have several best common ancestors."""
+    return len(state.parents) > 1 and len(view.graph().best_common_ancestors(*state.parents)) > 1
 
 
 def _named(view: View) -> Iterator[str]:

@@ -10,8 +10,8 @@ Ref            {project_id, ref_name, head_changeset_id, protected, created_at, 
 Op             {ordinal, op_type, target_event_id?, resulting_event_id?, payload, op_digest, op_salt}
                or {ordinal, op_digest, withheld: true} for an audience that may not see it
 Changeset      {changeset_id, schema_version, project_id, ref_name, parent_ids, author_principal, persona_id?, actor_id?, surface?, model?,
-               environment?, session_id?, topic_id?, context_manifest_id?, message, message_salt, created_at, idempotency_key, ops, evidence,
-               verification, state_root, authored_digest, integrity_digest, digest_version, author_signature?, originals?}; `originals` (show, log)
+               environment?, session_id?, topic_id?, context_manifest_id?, message, message_salt, message_digest, created_at, idempotency_key, ops,
+               evidence, evidence_salt, evidence_digests, verification, verification_salt, verification_digests, state_root, authored_digest, integrity_digest, digest_version, author_signature?, originals?}; `originals` (show, log)
                lists {changeset_id, author_principal, created_at} of what its ops were copied from, by a rebase or a cherry-pick
 CreateRequest  {project_id, ref_name, parent_ids, author_principal, message, idempotency_key, ops, persona_id?, actor_id?, surface?, model?,
                environment?, session_id?, topic_id?, context_manifest_id?, evidence?, verification?, expected_head?, advance_ref?,

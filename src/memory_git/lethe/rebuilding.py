@@ -1,9 +1,10 @@
 """The tries of a changeset whose nodes are dropped, made anew (2-architecture, the state tree; ADR 12).
 
 1. The changesets between it and the nearest whose nodes are stored are gone through in the order of arrival.
-2. What a changeset made is in its rows: versions, relationships, and the ops that end one. No op is applied, no record is read
-   but where merge bases cross, so it does not matter what was erased.
-3. A merge takes from its parents what `merging` takes; where both made another record, it has a version of its own.
+2. What a changeset made is in its rows: versions, relationships, and the ops that end one. No op is applied and no record is read, so
+   it does not matter what was erased.
+3. A merge takes from its parents what `merging` takes; where both made another record, it has a version of its own. A merge of
+   histories that cross keeps its nodes: what its bases made of an erased memory can't be told any more.
 4. Entries have the provenance that the commit gave them. Roots and counts must be the stored ones, else Corrupt.
 """
 
@@ -14,20 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from memory_git.domain import trie
-from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.canonical import decode
 from memory_git.domain.errors import Corrupt
 from memory_git.domain.record import Edge, edge_digest
 from memory_git.domain.state_root import edge_key, memory_key
-from memory_git.domain.trie import EMPTY, Entry, NodeReader, NodeWriter, Root
-from memory_git.lethe.merging import (
-    AboveScratch,
-    ScratchView,
-    base_roots,
-    merge_edge,
-    merge_stored,
-    taken_entry,
-)
+from memory_git.domain.trie import EMPTY, Entry, NodeWriter, Root
+from memory_git.lethe.merging import merge_edge, taken_entry
 from memory_git.lethe.session import AnyState, Roots, View, is_dropped
 from memory_git.storage import lethe_history
 from memory_git.storage.lethe_nodes import MadeRows, ends_relationships
@@ -61,27 +54,16 @@ class Growing:
         return self.edge_puts[key] if key in self.edge_puts else trie.get(nodes, self.edges, key)
 
 
-@dataclass(frozen=True, slots=True)
-class Base:
-    """The tries that two parents merge against, and where their nodes are read: some may be in no store."""
-
-    memories: Root
-    edges: Root
-    nodes: NodeReader
-
-
-def base_among(view: View, step: AnyState) -> Base | None:
-    """Gives what a changeset's parents merge against, as a view knows the states of their bases; None unless it has two."""
+def base_among(view: View, step: AnyState) -> str | None:
+    """Gives the changeset that a merge's parents come from; None where there is one parent."""
     if len(step.parents) < 2:
         return None
-    scratch = ScratchView(view)
-    roots = base_roots(scratch, bases_of(view, step))
-    return Base(*roots, scratch)
-
-
-def bases_of(view: View, step: AnyState) -> tuple[str, ...]:
-    """Gives the best common ancestors of a changeset's two parents; none where it has one."""
-    return view.graph().best_common_ancestors(*step.parents) if len(step.parents) > 1 else ()
+    bases = view.graph().best_common_ancestors(*step.parents)
+    if len(bases) != 1:
+        raise Corrupt(
+            "changeset", step.changeset_id, "merges histories that cross, and its nodes are dropped"
+        )
+    return bases[0]
 
 
 def make_anew(view: View, nodes: NodeWriter, row: AnyState) -> Roots:
@@ -109,19 +91,18 @@ class Steps:
         self._nodes = nodes
         self._rows = MadeRows(view.connection, view.project_id, view.project.number)
 
-    def after(self, step: AnyState, parents: Sequence[Growing], base: Base | None) -> Growing:
+    def after(self, step: AnyState, parents: Sequence[Growing], base: Roots | None) -> Growing:
         """Gives the state of a changeset; that of an only parent grows into it. `base` is what two parents merge against."""
         if base is None:
             return self._grown(step, parents[0] if parents else Growing(EMPTY, EMPTY), lambda _: ())
         left, right = (parent.seal(self._nodes) for parent in parents)
-        nodes = AboveScratch(self._nodes, base.nodes)
-        memories = merge_stored(nodes, base.memories, left[0], right[0], _taken)
-        edges = merge_stored(nodes, base.edges, left[1], right[1], merge_edge)
-        roots = (base.memories, left[0], right[0])
+        memories = trie.merge(self._nodes, base[0], left[0], right[0], _taken)
+        edges = trie.merge(self._nodes, base[1], left[1], right[1], merge_edge)
+        roots = (base[0], left[0], right[0])
         return self._grown(
             step,
             Growing(memories, edges),
-            lambda key: _both_made(*(trie.get(nodes, root, key) for root in roots)),
+            lambda key: _both_made(*(trie.get(self._nodes, root, key) for root in roots)),
         )
 
     def _grown(self, step: AnyState, state: Growing, both_made: BothMade) -> Growing:
@@ -175,15 +156,17 @@ class _Line:
     def roots_of(self, row: AnyState) -> Roots:
         """Gives the tries of a changeset."""
         below = self._dropped_below(row)
-        needed = Counter(name for step in below for name in (*step.parents, *bases_of(self._view, step)))
-        known = _Known(self._view, self._nodes, self)
+        bases = {step.id: base_among(self._view, step) for step in below}
+        needed = Counter(name for step in below for name in (*step.parents, bases[step.id]))
         steps = Steps(self._view, self._nodes)
         for step in below:
             parents = [self._parent(name, is_shared=needed[name] > 1) for name in step.parents]
-            self._states[step.changeset_id] = steps.after(step, parents, base_among(known, step))
+            base = bases[step.id]
+            against = None if base is None else self._known(base)
+            self._states[step.changeset_id] = steps.after(step, parents, against)
         return self._states[row.changeset_id].seal(self._nodes)
 
-    def known(self, name: str) -> Roots:
+    def _known(self, name: str) -> Roots:
         """Gives the tries of a changeset, as this line made them anew, else as they are read."""
         found = self._states.get(name)
         return self._view.roots(name) if found is None else found.seal(self._nodes)
@@ -203,27 +186,5 @@ class _Line:
     def _parent(self, name: str, *, is_shared: bool) -> Growing:
         """Gives a parent's state to grow from: its own where nobody else needs it."""
         if is_shared or name not in self._states:
-            return Growing(*self.known(name))
+            return Growing(*self._known(name))
         return self._states.pop(name)
-
-
-class _Known(View):
-    """A view that also sees the states which one line has made anew: what a merge base is taken from."""
-
-    def __init__(self, view: View, nodes: NodeWriter, line: _Line) -> None:
-        super().__init__(view.connection, view.project, view.caches)
-        self._view = view
-        self._nodes = nodes
-        self._line = line
-
-    def graph(self) -> CommitGraph:
-        """Gives the commit graph, as the view below has it."""
-        return self._view.graph()
-
-    def roots(self, changeset_id: str) -> Roots:
-        """Gives the tries of a changeset's state."""
-        return self._line.known(changeset_id)
-
-    def get(self, row: int, expected_digest: bytes) -> bytes:
-        """Gives a node that the line made, or a stored one."""
-        return self._nodes.get(row, expected_digest)

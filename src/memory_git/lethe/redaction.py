@@ -94,4 +94,8 @@ def redaction_view(row: RedactionRow) -> dict[str, Any]:
 
 def shown_redaction(row: RedactionRow) -> dict[str, Any]:
     """Gives the wire form of a redaction."""
-    return {**redaction_view(row), "memory_ids": decode(row.memory_ids)}
+    return {
+        **redaction_view(row),
+        "memory_ids": decode(row.memory_ids),
+        "redaction_digest": row.redaction_digest,
+    }

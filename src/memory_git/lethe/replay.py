@@ -231,8 +231,9 @@ class Replay:
             return StoredState(self._view, self._view.roots_at(row))
         self._report.checked["dropped state"] += 1
         own = [Growing(*self._roots[parent.changeset_id]) for parent in parents]
-        base = base_among(_Rooted(self._view, self._memory, self._roots), row)
-        roots = self._steps.after(row, own, base).seal(self._memory)
+        base = base_among(self._view, row)
+        against = None if base is None else self._roots[base]
+        roots = self._steps.after(row, own, against).seal(self._memory)
         check_roots(row, roots)
         return StoredState(self._view, roots, self._memory)
 

@@ -76,6 +76,11 @@ class Changeset(TypedDict):
     topic_id: NotRequired[str | None]
     context_manifest_id: NotRequired[str | None]
     message_salt: NotRequired[str | None]
+    message_digest: str
+    evidence_salt: NotRequired[str | None]
+    evidence_digests: list[str]
+    verification_salt: NotRequired[str | None]
+    verification_digests: list[str]
     author_signature: NotRequired[Any]
     originals: NotRequired[list[Object]]
 
