@@ -111,7 +111,7 @@ def diff(nodes: NodeReader, left: Root, right: Root, by: By = "digest") -> Itera
     anything, past subtrees of the same row only.
     """
     if not _is_same(left, right, by):
-        yield from _diff(nodes, left, right, by, 0)
+        yield from _diff(nodes, left, right, by)
 
 
 def merge(nodes: NodeWriter, base: Root, left: Root, right: Root, resolve: Resolve) -> Root:
@@ -241,24 +241,26 @@ def _is_same(left: Subtree, right: Subtree, by: By) -> bool:
     return left == right
 
 
-def _diff(nodes: NodeReader, left: Subtree, right: Subtree, by: By, depth: int) -> Iterator[Pair]:
-    if isinstance(left, Root) and isinstance(right, Root) and left.count and right.count:
-        bodies = body_of(nodes, left), body_of(nodes, right)
-        if bodies[0][0] == bodies[1][0] == INNER:
-            for children in differing_children(*bodies, by):
-                yield from _diff(nodes, *children, by, depth + 1)
-            return
-        entries = differing_entries(*bodies, by) if bodies[0][0] == bodies[1][0] else None
-        if entries is not None:
-            yield from entries
-            return
-    one, other = _open(nodes, left), _open(nodes, right)
-    if isinstance(one, Leaf) and isinstance(other, Leaf):
-        yield from _differing(one.entries, other.entries, by)
-        return
-    for left_child, right_child in zip(_children(one, depth), _children(other, depth), strict=True):
-        if not _is_same(left_child, right_child, by):
-            yield from _diff(nodes, left_child, right_child, by, depth + 1)
+def _diff(nodes: NodeReader, left: Subtree, right: Subtree, by: By) -> Iterator[Pair]:
+    waiting: list[tuple[Subtree, Subtree, int]] = [(left, right, 0)]
+    while waiting:
+        one, other, depth = waiting.pop()
+        if isinstance(one, Root) and isinstance(other, Root) and one.count and other.count:
+            bodies = body_of(nodes, one), body_of(nodes, other)
+            if bodies[0][0] == bodies[1][0] == INNER:
+                children = [(*pair, depth + 1) for pair in differing_children(*bodies, by)]
+                waiting += reversed(children)
+                continue
+            entries = differing_entries(*bodies, by) if bodies[0][0] == bodies[1][0] else None
+            if entries is not None:
+                yield from entries
+                continue
+        opened = _open(nodes, one), _open(nodes, other)
+        if isinstance(opened[0], Leaf) and isinstance(opened[1], Leaf):
+            yield from _differing(opened[0].entries, opened[1].entries, by)
+            continue
+        fans = zip(_children(opened[0], depth), _children(opened[1], depth), strict=True)
+        waiting += reversed([(*pair, depth + 1) for pair in fans if not _is_same(*pair, by)])
 
 
 def _differing(left: Iterable[Entry], right: Iterable[Entry], by: By) -> Iterator[Pair]:

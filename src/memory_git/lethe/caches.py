@@ -60,12 +60,14 @@ class Lru(Generic[V]):
         self._lock = threading.Lock()
 
     def get(self, key: Hashable) -> V | None:
-        """Gives what is kept under a key, or None."""
-        with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+        """Gives what is kept under a key, or None; without the lock, which would cost as much as all the rest."""
+        found = self._kept.get(key)
+        if found is not None:
+            try:
                 self._kept.move_to_end(key)
-            return found
+            except KeyError:
+                return found  # another thread forgot it just now
+        return found
 
     def put(self, key: Hashable, value: V) -> None:
         """Keeps a value."""

@@ -51,15 +51,15 @@ Item = tuple[Place, Change | EdgeChange]
 class Comparison:
     """Two changesets' states side by side, for an audience."""
 
-    def __init__(self, view: View, base: str, target: str, audience: Audience | None) -> None:
+    def __init__(self, view: View, base: StateRow, target: StateRow, audience: Audience | None) -> None:
         self._view = view
         self._audience = audience
-        self.base, self.target = (_verified(view, view.state_row(name)) for name in (base, target))
+        self.base, self.target = _verified(view, base), _verified(view, target)
         self._before, self._after = (
             StoredState(view, view.roots_at(row)) for row in (self.base, self.target)
         )
         self._refs = OpRefs(view, audience)
-        self._removals = Removals(self._refs, view, target, [base])
+        self._removals = Removals(self._refs, view, target.changeset_id, [base.changeset_id])
         self._known: dict[str, Change | None] = {}
 
     def whole(self, most: int | None = None) -> Json:
@@ -182,8 +182,9 @@ def diff(
     view: View, target: str, base: str | None, audience: Audience | None, limit: int | None, after: str | None
 ) -> Json:
     """Gives the diff of two changesets with what it compares: whole, or a page where a limit or a cursor is given."""
-    parents = view.state_row(target).parents
-    comparison = Comparison(view, base or (parents[0] if parents else target), target, audience)
+    head = view.state_row(target)
+    since = base or (head.parents[0] if head.parents else None)
+    comparison = Comparison(view, view.state_row(since) if since else head, head, audience)
     if limit is None and after is None:
         shown = comparison.whole(MAX_WHOLE)
     else:

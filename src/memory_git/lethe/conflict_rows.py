@@ -76,7 +76,7 @@ def open_conflicts(
     view: View, concerns: Callable[[Mapping[str, Any]], bool], audience: Audience | None
 ) -> list[dict[str, Any]]:
     """Gives the open conflicts with a party that concerns, and whose memories the audience may see, by id."""
-    rows = lethe_conflicts.list_conflicts(view.connection, view.project_id, "open", None)
+    rows = lethe_conflicts.open_conflicts(view.connection, view.project_id)
     shown = [shown_row(view, row) for row in rows if any(map(concerns, _parties(decode(row.body))))]
     return [item for item in shown if audience is None or _is_shown(view, item, audience)]
 

@@ -23,6 +23,7 @@ from memory_git.storage import lethe_history
 from memory_git.storage.lethe_schema import FIRST_ROW
 
 _READ_AT_ONCE = 500
+_FEW = 32
 
 
 class Refs(Protocol):
@@ -73,7 +74,8 @@ def changes_between(
 def _loaded(view: View, pairs: Iterator[Pair]) -> Iterator[Pair]:
     """Gives the same pairs, their records read many at a time."""
     while some := list(islice(pairs, _READ_AT_ONCE)):
-        view.load(entry for pair in some for entry in pair if entry is not None)
+        if len(some) > _FEW:
+            view.load(entry for pair in some for entry in pair if entry is not None)
         yield from some
 
 

@@ -66,7 +66,8 @@ def _difference(
         return semantic_diff(())
     unresolved = [item for item in found if not is_resolved(view, item)]
     if strategy == "fast_forward":
-        shown = Comparison(view, meeting.left, meeting.right, audience).whole()
+        heads = view.state_row(meeting.left), view.state_row(meeting.right)
+        shown = Comparison(view, *heads, audience).whole()
         return {**shown, "unresolved_conflicts": unresolved}
     changes = changes_of_merge(view, meeting, audience)
     removals = Removals(OpRefs(view, audience), view, meeting.right, [*meeting.bases, meeting.left])
