@@ -6,6 +6,7 @@ Each value is held against a recomputation with rfc8785 and hashlib alone, so th
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 import rfc8785
 
-from memory_git.domain.canonical import digest
+from memory_git.domain import chain
+from memory_git.domain.canonical import digest, hmac_hex
 from memory_git.domain.changeset import (
     Salts,
     authored_view,
@@ -21,8 +23,12 @@ from memory_git.domain.changeset import (
     op_digest,
     read_request,
     request_digest,
+    salted_digest,
 )
+from memory_git.domain.conflict import Conflict, Party
 from memory_git.domain.conflicts import CONFLICT_TYPES, conflict_id
+from memory_git.domain.envelope import Envelope, MergeKeys, sign
+from memory_git.domain.proposals import judged_digest, outcome_digest, proposal_digest, state_digest
 from memory_git.domain.record import Edge, attachment_digest, edge_digest, record_digest, record_from_json
 from memory_git.domain.validate import check_ops
 
@@ -140,3 +146,60 @@ def test_a_conflict_has_its_id(row: dict[str, Any]):
 
 def test_every_conflict_type_has_a_golden_id():
     assert {row["conflict_type"] for row in GOLDEN["conflicts"]} == CONFLICT_TYPES
+
+
+@rows("texts")
+def test_a_salted_text_has_its_digest(row: dict[str, Any]):
+    expected = sha256([row["salt"], row["value"]])
+    assert salted_digest(row["salt"], row["value"]) == row["digest"] == expected
+
+
+@rows("links")
+def test_a_row_of_a_chain_has_its_link(row: dict[str, Any]):
+    linked = rfc8785.dumps(["memory_git/chain/v1", row["previous"], row["view"]])
+    if "key" in row:
+        key = row["key"].encode()
+        assert chain.link_keyed(key, row["previous"], row["view"]) == row["link"]
+        assert row["link"] == hmac.new(key, linked, hashlib.sha256).hexdigest()
+    else:
+        assert chain.link(row["previous"], row["view"]) == row["link"]
+        assert row["link"] == hashlib.sha256(linked).hexdigest()
+
+
+@rows("identities")
+def test_a_conflict_has_its_identity_digest(row: dict[str, Any]):
+    sides = [tuple(Party("m", digest, "", None) for digest in row[name]) for name in ("left", "right")]
+    conflict = Conflict(row["conflict_type"], "blocking", row["identity"], ("m",), *sides, "detail")
+    assert conflict.identity_digest() == row["identity_digest"]
+    swapped = Conflict(row["conflict_type"], "blocking", row["identity"], ("m",), *sides[::-1], "detail")
+    is_symmetric = row["conflict_type"] == "concurrent_change"
+    assert (swapped.identity_digest() == row["identity_digest"]) is is_symmetric
+
+
+@rows("judged")
+def test_what_was_judged_has_its_digests(row: dict[str, Any]):
+    judged = judged_digest(row["judged"])
+    assert judged == row["judged_digest"] == sha256(["memory_git/judged/v1", row["judged"]])
+    heads = ("base_changeset_id", "head_changeset_id", "selected_ops")
+    outcome = {name: value for name, value in row["judged"].items() if name not in heads}
+    assert (
+        outcome_digest(row["judged"]) == row["outcome_digest"] == sha256(["memory_git/outcome/v1", outcome])
+    )
+    state = {"judged": row["judged"], "reviews": row["reviews"]}
+    assert state_digest(state) == proposal_digest(judged, row["reviews"]) == row["proposal_digest"]
+    assert row["proposal_digest"] == sha256({"judged_digest": judged, "reviews": row["reviews"]})
+
+
+@rows("envelopes")
+def test_a_merge_authorization_has_its_signature(row: dict[str, Any]):
+    wire = sign(Envelope(**row["envelope"]), MergeKeys((("k1", row["secret"]),)))
+    assert json.loads(wire) == {"envelope": row["envelope"], "signature": row["signature"]}
+    canonical = rfc8785.dumps(row["envelope"])
+    assert row["signature"] == hmac.new(row["secret"].encode(), canonical, hashlib.sha256).hexdigest()
+
+
+@rows("tokens")
+def test_a_token_is_stored_as_its_keyed_digest(row: dict[str, Any]):
+    text = f"obol/v1\0{row['obol_id']}\0{row['secret']}"
+    assert hmac_hex(row["key"].encode(), text.encode()) == row["stored"]
+    assert row["stored"] == hmac.new(row["key"].encode(), text.encode(), hashlib.sha256).hexdigest()

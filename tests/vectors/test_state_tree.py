@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from memory_git.domain.proof import Proof, prove, verify_proof
 from memory_git.domain.state_root import edge_key, memory_key, state_root
 from memory_git.domain.trie import EMPTY, Entry, MemoryNodes, put_many
 
@@ -71,3 +72,15 @@ def test_the_golden_keys_are_what_the_format_says():
     for golden in GOLDEN["edge_keys"]:
         text = json.dumps(golden["edge"], ensure_ascii=False, separators=(",", ":"))
         assert golden["key"] == sha256(b"r\0" + text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("golden", GOLDEN["proofs"], ids=lambda golden: golden["name"])
+def test_a_memory_has_its_golden_proof(golden):
+    nodes = MemoryNodes()
+    wanted = [entry(f"memory/{number}", number + 1) for number in range(golden["memories"])]
+    root = put_many(nodes, EMPTY, {item.key: item for item in wanted})
+    key = memory_key(golden["memory_id"])
+    proof = prove(nodes, root, key)
+    digest = None if golden["digest"] is None else bytes.fromhex(golden["digest"])
+    assert (root.digest.hex(), proof.to_json()) == (golden["root"], golden["proof"])
+    assert verify_proof(root.digest, key, digest, Proof.from_json(golden["proof"]))
