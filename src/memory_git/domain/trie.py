@@ -137,7 +137,8 @@ def _fan(items: Iterable[_Keyed], depth: int) -> Iterator[tuple[int, list[_Keyed
 
 def _put(nodes: NodeWriter, tree: Root, changes: list[Change], depth: int) -> Subtree:
     if tree == EMPTY:
-        return _grow(nodes, _overlaid((), changes), depth)
+        entries = _overlaid((), changes)
+        return _grow(nodes, entries, depth) if entries else EMPTY
     body = body_of(nodes, tree)
     if body[0] == LEAF:
         return _put_in_leaf(nodes, tree, body, changes, depth)
