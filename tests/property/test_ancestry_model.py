@@ -78,6 +78,14 @@ def test_ancestors_are_those_that_brute_force_finds(history):
     for of in range(0, len(history), 3):
         known = ancestors(history, of)
         assert {a for a in range(len(history)) if graph.is_ancestor(name(a), name(of))} == known
+        assert graph.reached(name(of), [name(a) for a in range(0, len(history), 2)]) == {
+            name(a) for a in known if a % 2 == 0
+        }
+        mainline, position = {of}, of
+        while history[position]:
+            position = history[position][0]
+            mainline.add(position)
+        assert {a for a in range(len(history)) if graph.is_on_mainline(name(a), name(of))} == mainline
 
 
 @pytest.mark.slow

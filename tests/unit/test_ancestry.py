@@ -59,8 +59,9 @@ def test_the_mainline_is_the_line_of_first_parents():
     ]
     assert not history.is_on_mainline("c", "m")
     assert not history.is_on_mainline("r", "other")
+    assert history.is_on_mainline("r", "c")
     with pytest.raises(Refused) as refusal:
-        history.is_on_mainline("r", "c")
+        graph("r a<r b<a c<b d<c", max_history=3).is_on_mainline("r", "d")
     assert refusal.value.code == "history_too_long"
 
 
@@ -153,6 +154,17 @@ def test_a_walk_beyond_the_bound_is_refused_and_never_cut_short():
     assert history.is_ancestor("80", "99")
     assert len(history.reachable_not_from("49", [])) == 50
     assert len(history.log(["99"], 1000).ids) == 100
+
+
+def test_what_lies_between_and_is_not_of_the_walk_is_stepped_over():
+    others = " ".join(f"x{n}<{f'x{n - 1}' if n else 'r'}" for n in range(2000))
+    history = graph(f"r a<r b<r {others} c<a d<b e<c,d f<e", max_history=20)
+    assert history.best_common_ancestors("c", "d") == ("r",)
+    assert history.best_common_ancestors("e", "d") == ("d",)
+    assert history.reachable_not_from("e", ["a"]) == ["b", "c", "d", "e"]
+    assert not history.is_ancestor("a", "d")
+    assert history.is_ancestor("a", "f")
+    assert history.reached("e", ["a", "x5", "b", "absent"]) == {"a", "b"}
 
 
 def test_a_session_branch_meets_a_long_main_within_a_few_steps():

@@ -101,9 +101,11 @@ class CommitGraph:
 
     def is_ancestor(self, a: str, of: str) -> bool:
         """Decides whether `of` descends from `a`, or is it."""
-        wanted = self.position(a)
+        wanted, start = self.position(a), self.position(of)
+        if self._mainline_at(start, wanted) == wanted:
+            return True
         lowest = self._generations[wanted]
-        walk = _Walk(self, [self.position(of)])
+        walk = _Walk(self, [start])
         while walk.pending[_LEFT]:
             position, paint = walk.take()
             if position <= wanted:
@@ -129,13 +131,20 @@ class CommitGraph:
 
     def is_on_mainline(self, a: str, of: str) -> bool:
         """Decides whether first parents lead from `of` to `a`, or it is it."""
-        wanted, position = self.position(a), self.position(of)
+        wanted = self.position(a)
+        found = self._mainline_at(self.position(of), wanted)
+        if found > wanted:
+            raise _too_long(self.max_history)
+        return found == wanted
+
+    def _mainline_at(self, position: int, wanted: int) -> int:
+        """Gives the first changeset of a line of first parents that is not above a position; one above it when that lies too far."""
+        firsts = self.parent_positions[0]
         for _ in range(self.max_history):
-            parents = self.parents_at(position)
-            if position <= wanted or not parents:
-                return position == wanted
-            position = parents[0]
-        raise _too_long(self.max_history)
+            if position <= wanted:
+                break
+            position = firsts[position]
+        return position
 
     def reachable_not_from(self, head: str, exclude: Iterable[str]) -> list[str]:
         """Gives the changesets reachable from the head and from none of the excluded, parents first."""
