@@ -73,7 +73,8 @@ class OpRefs:
         return self._view.caches.ops.get((self._view.epoch, *place))
 
     def _keep(self, place: tuple[str | int, ...], found: OpBehind) -> OpBehind:
-        self._view.caches.ops.put((self._view.epoch, *place), found)
+        if self._view.is_durable:
+            self._view.caches.ops.put((self._view.epoch, *place), found)
         return found
 
     def _read(self, changeset_row: int, ordinal: int | None) -> OpBehind:
