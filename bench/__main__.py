@@ -18,7 +18,7 @@ from pathlib import Path
 from bench.figures import Figure, Json, load, machine, progress, save, table, unmeasured
 from bench.fixtures import Fixtures
 from bench.processes import Failed
-from bench.registry import BY_NAME, KEYS, SIZES, benchmarks
+from bench.registry import BY_NAME, FULL, KEYS, QUICK, Scale, benchmarks
 
 ROOT = Path(__file__).parent.parent
 
@@ -56,12 +56,12 @@ def _lacks(name: str, figure: Json) -> bool:
 
 
 def measure(
-    names: list[str], path: Path, scratch: Path, *, quick: bool, sizes: tuple[int, ...] | None = None
+    names: list[str], path: Path, scratch: Path, *, quick: bool, scale: Scale | None = None
 ) -> dict[str, Json]:
     """Runs benchmarks one after the other, writes the results after each, and gives the figures of this run."""
     scratch.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="bench-", dir=scratch))
-    fixtures = Fixtures(folder, sizes or tuple(SIZES.values())[: 2 if quick else 3])
+    fixtures = Fixtures(folder, scale or (QUICK if quick else FULL))
     results = load(path)
     results["machine"] = machine(folder)
     found: dict[str, Json] = {}

@@ -63,7 +63,7 @@ def over_sizes(
     turn: Callable[[Process], Json],
 ) -> tuple[list[Figure], list[Json]]:
     """Gives ours at each size in milliseconds, measured in turns, and each round's greatest size over the least."""
-    sizes = [(label, n) for label, n in SIZES.items() if n in fixtures.sizes]
+    sizes = list(fixtures.sizes.items())
     progress(f"{name} at {', '.join(label for label, _ in sizes)}")
     with fixtures.copies(*(("ours", n) for _, n in sizes)) as processes:
         for process in processes:
@@ -71,15 +71,15 @@ def over_sizes(
         found = [[each(turn(process)) for process in processes] for _ in range(rounds)]
     runs = [{"seconds": row, "ratio": _short(row[-1] / row[0])} for row in found]
     by_label = {label: [row[at] for row in found] for at, (label, _) in enumerate(sizes)}
-    return [_at(name, label, by_label) for label in SIZES], runs
+    return [_at(fixtures, name, label, by_label) for label in SIZES], runs
 
 
-def _at(name: str, label: str, by_label: Mapping[str, list[float]]) -> Figure:
+def _at(fixtures: Fixtures, name: str, label: str, by_label: Mapping[str, list[float]]) -> Figure:
     key = f"{name}_{label}_ms"
     if label not in by_label:
         return unmeasured(key, "only in the full run")
     runs = [_short(1e3 * seconds) for seconds in by_label[label]]
-    return Figure(key, middle(runs), SIZES[label], runs)
+    return Figure(key, middle(runs), fixtures.sizes[label], runs)
 
 
 def told(seconds: float) -> str:

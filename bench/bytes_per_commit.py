@@ -14,7 +14,7 @@ import apsw
 from bench.figures import Figure, progress, unmeasured
 from bench.fixtures import Absent, Failed, Fixtures, Process, copy_durably
 
-_N = 100_000
+_SIZE = "100k"
 
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
@@ -33,20 +33,21 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
         runs = [{"ours_bytes": round(ours[0]), "theirs_bytes": round(theirs[0])}]
         note = f"{ours[0]:,.0f} bytes against {theirs[0]:,.0f}"
         progress(f"{key}: {note}")
-        found.append(Figure(key, ours[0] / theirs[0], _N, runs, peer, theirs[1], note))
+        found.append(Figure(key, ours[0] / theirs[0], fixtures.sizes[_SIZE], runs, peer, theirs[1], note))
     return found
 
 
 def _growth(fixtures: Fixtures, name: str, count: int) -> tuple[float, str]:
     """Gives the bytes that a commit adds, and the participant's version."""
+    n = fixtures.sizes[_SIZE]
     folder = fixtures.scratch / f"{name}-bytes"
-    copy_durably(fixtures.base(name, _N), folder)
+    copy_durably(fixtures.base(name, n), folder)
     try:
         with Process(name, folder) as process:
-            process.ask("open", base=_N)
+            process.ask("open", base=n)
             process.ask("close")
             before = _used(folder)
-            process.ask("open", base=_N)
+            process.ask("open", base=n)
             process.ask("commit_one", count=count)
             version = process.ask("version")
         after = _used(folder)

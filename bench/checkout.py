@@ -19,4 +19,4 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
         lambda ours: ours.ask("checkout", rounds=1),
     )
     ratio = middle(run["ratio"] for run in runs)
-    return [*found, Figure("checkout_one_1m_over_10k", ratio, fixtures.sizes[-1], runs)]
+    return [*found, Figure("checkout_one_1m_over_10k", ratio, fixtures.scale.most, runs)]

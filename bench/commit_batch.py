@@ -12,12 +12,12 @@ from bench.figures import Figure
 from bench.fixtures import Fixtures, Process
 
 WIDTH = 32
-_N = 100_000
+_SIZE = "100k"
 
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
-    with fixtures.copy("ours", _N) as ours:
+    with fixtures.copy("ours", fixtures.sizes[_SIZE]) as ours:
         ours.ask("commit_batch", batches=6, width=WIDTH)
         return [_against(fixtures, ours, peer, 7 if quick else 15) for peer in ("doltlite", "pygit2")]
 
@@ -32,7 +32,7 @@ def _against(fixtures: Fixtures, ours: Process, peer: str, rounds: int) -> Figur
         )
         return runs, f"ours: {WIDTH} callers at once; theirs: {note}"
 
-    return versus(fixtures, f"commit_batch32_vs_{peer}", peer, _N, measure)
+    return versus(fixtures, f"commit_batch32_vs_{peer}", peer, fixtures.sizes[_SIZE], measure)
 
 
 def _their_way(peer: str, theirs: Process) -> tuple[str, Json, str]:

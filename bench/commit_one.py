@@ -10,7 +10,7 @@ from __future__ import annotations
 from bench.alternating import Json, alternate, over_sizes, versus
 from bench.figures import Figure
 from bench.fixtures import Fixtures, Process
-from bench.registry import PEERS, SIZES
+from bench.registry import PEERS
 
 _COMMITS = {"doltlite": 100, "pygit2": 20, "dulwich": 20, "git": 3}
 _OURS = 100
@@ -20,7 +20,7 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
     found, _ = over_sizes(fixtures, "commit_one", 5 if quick else 9, _warm, _hundred)
     for size in ("10k", "100k"):
-        with fixtures.copy("ours", SIZES[size]) as ours:
+        with fixtures.copy("ours", fixtures.sizes[size]) as ours:
             _warm(ours)
             found += [_against(fixtures, ours, peer, size, quick=quick) for peer in PEERS]
     return found
@@ -41,7 +41,7 @@ def _against(fixtures: Fixtures, ours: Process, peer: str, size: str, *, quick: 
         fixtures,
         "commit_one_vs_doltlite" if barred else f"commit_one_vs_{peer}_{size}",
         peer,
-        SIZES[size],
+        fixtures.sizes[size],
         measure,
     )
 

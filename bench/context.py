@@ -16,7 +16,7 @@ from bench.histories import history
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figure of this benchmark."""
     key = "context_100k_changesets_over_100"
-    long = history(fixtures, "ours", quick=quick)
+    long = history(fixtures, "ours")
     progress(key)
     with fixtures.empty("ours") as short:
         short.ask("build_history", changesets=100)

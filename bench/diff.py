@@ -10,7 +10,7 @@ from __future__ import annotations
 from bench.alternating import Json, alternate, over_sizes, versus
 from bench.figures import Figure, middle
 from bench.fixtures import Fixtures, Process
-from bench.registry import PEERS, SIZES
+from bench.registry import PEERS
 
 _PAIRS = 8
 _TIMES = {"doltlite": 20, "pygit2": 1, "dulwich": 1, "git": 1}
@@ -21,9 +21,9 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     rounds = 11 if quick else 21
     found, runs = over_sizes(fixtures, "diff10", rounds, _prepare, _read)
     ratio = middle(run["ratio"] for run in runs)
-    found.append(Figure("diff10_1m_over_10k", ratio, fixtures.sizes[-1], runs))
+    found.append(Figure("diff10_1m_over_10k", ratio, fixtures.scale.most, runs))
     for size in ("10k", "100k"):
-        with fixtures.copy("ours", SIZES[size]) as ours:
+        with fixtures.copy("ours", fixtures.sizes[size]) as ours:
             found += [
                 _against(fixtures, ours, peer, size, rounds if peer == "doltlite" else 3) for peer in PEERS
             ]
@@ -41,7 +41,9 @@ def _against(
             process.ask("diff", rounds=2)
         return alternate(rounds, lambda: _read(ours), lambda: theirs.ask("diff", rounds=_TIMES[peer])), None
 
-    return versus(fixtures, f"diff10_{'mixed_' if mixed else ''}vs_{peer}_{size}", peer, SIZES[size], measure)
+    return versus(
+        fixtures, f"diff10_{'mixed_' if mixed else ''}vs_{peer}_{size}", peer, fixtures.sizes[size], measure
+    )
 
 
 def _prepare(ours: Process) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from bench import records
 from bench.figures import progress
 from bench.processes import Failed, Process
+from bench.registry import Scale
 
 _PACKAGES = {"doltlite": "doltlite", "pygit2": "pygit2", "dulwich": "dulwich"}
 _AS_IN = {"pygit2": "git", "dulwich": "git"}
@@ -32,9 +33,10 @@ class Absent(Exception):
 class Fixtures:
     """Bases below one scratch folder, by participant and size; `told` keeps what building them measured."""
 
-    def __init__(self, scratch: Path, sizes: tuple[int, ...]) -> None:
+    def __init__(self, scratch: Path, scale: Scale) -> None:
         self.scratch = scratch
-        self.sizes = sizes
+        self.scale = scale
+        self.sizes = scale.sizes
         self.told: dict[tuple[str, int], Any] = {}
         self._numbers = itertools.count()
 

@@ -9,9 +9,6 @@ from bench.figures import progress
 from bench.fixtures import Fixtures
 from bench.processes import Process
 
-CHANGESETS = 100_000
-QUICK_CHANGESETS = 20_000
-
 
 @dataclass(frozen=True, slots=True)
 class Long:
@@ -25,10 +22,10 @@ class Long:
 _kept: dict[str, Long] = {}
 
 
-def history(fixtures: Fixtures, name: str, *, quick: bool) -> Long:
+def history(fixtures: Fixtures, name: str) -> Long:
     """Gives a participant with the history of `shape`, made at first use."""
     if name not in _kept:
-        count = QUICK_CHANGESETS if quick else CHANGESETS
+        count = fixtures.scale.changesets
         folder = fixtures.scratch / f"{name}-history"
         folder.mkdir()
         process = Process(name, folder)

@@ -15,7 +15,7 @@ from bench.fixtures import Fixtures
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
-    n = fixtures.sizes[-1]
+    n = fixtures.scale.most
     runs = []
     with fixtures.empty("raw") as raw:
         for turn in range(2 if quick else 1):

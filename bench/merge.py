@@ -3,7 +3,8 @@
 Each branch is one commit of other texts of a hundred old memories (where the key says mixed, half of them new memories), made before the
 clock starts. Ours is what an agent does on a branch
 of its own: `plan_merge` with every conflict detector and the plan's whole diff, then `create_changeset` with two parents, durable.
-Theirs: doltlite `dolt_merge`; the git program `merge-tree --write-tree`, `commit-tree`, `update-ref` in a bare repository; pygit2
+Theirs: doltlite `dolt_merge`; the git program `merge-tree --write-tree`, `commit-tree`, `update-ref` in a bare repository, by the faster of a
+sync for each object and one `sync -f` before the branch moves; pygit2
 `merge_commits`, `write_tree`, `create_commit`; dulwich `three_way_merge`. Theirs detect clashes of rows or lines, nothing else.
 `merge100x100_protected_100k_ms` is the other road: the two-parent changeset and the signed move of a protected branch.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 from bench.alternating import Json, alternate, each, over_sizes, versus
 from bench.figures import Figure, middle, progress, unmeasured
 from bench.fixtures import Failed, Fixtures, Process
-from bench.registry import PEERS, SIZES
+from bench.registry import PEERS
 
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
@@ -21,13 +22,13 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     rounds = 9 if quick else 21
     found, _ = over_sizes(fixtures, "merge100x100", rounds // 2, _merge, _merge)
     for size in ("10k", "100k"):
-        with fixtures.copy("ours", SIZES[size]) as ours:
+        with fixtures.copy("ours", fixtures.sizes[size]) as ours:
             _merge(ours)
             many = {"doltlite": rounds, "git": rounds // 2 if size == "100k" else 3}
             found += [_against(fixtures, ours, peer, size, many.get(peer, 3)) for peer in PEERS]
             if size == "100k":
                 found.append(_against(fixtures, ours, "doltlite", size, rounds // 2, mixed=True))
-                found.append(_protected(ours, rounds // 2))
+                found.append(_protected(ours, fixtures.sizes[size], rounds // 2))
     return found
 
 
@@ -37,12 +38,18 @@ def _against(
     def measure(theirs: Process) -> tuple[list[Json], str | None]:
         for process in (ours, theirs):
             process.ask("merge", mixed=mixed)
+        tried = theirs.ask("merge_modes") if peer == "git" else None
+        note = f"its {tried['best']}; tried, s: {tried['seconds']}" if tried else None
         return alternate(
             rounds, lambda: ours.ask("merge", mixed=mixed), lambda: theirs.ask("merge", mixed=mixed)
-        ), None
+        ), note
 
     return versus(
-        fixtures, f"merge100x100_{'mixed_' if mixed else ''}vs_{peer}_{size}", peer, SIZES[size], measure
+        fixtures,
+        f"merge100x100_{'mixed_' if mixed else ''}vs_{peer}_{size}",
+        peer,
+        fixtures.sizes[size],
+        measure,
     )
 
 
@@ -51,7 +58,7 @@ def _merge(ours: Process) -> Json:
     return told
 
 
-def _protected(ours: Process, rounds: int) -> Figure:
+def _protected(ours: Process, n: int, rounds: int) -> Figure:
     key = "merge100x100_protected_100k_ms"
     progress(key)
     try:
@@ -59,4 +66,4 @@ def _protected(ours: Process, rounds: int) -> Figure:
         runs = [1e3 * each(ours.ask("merge_protected")) for _ in range(rounds)]
     except Failed as error:
         return unmeasured(key, str(error))
-    return Figure(key, middle(runs), SIZES["100k"], runs)
+    return Figure(key, middle(runs), n, runs)

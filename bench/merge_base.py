@@ -21,7 +21,7 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
     try:
         require("pygit2")
-        ours, theirs = (history(fixtures, name, quick=quick) for name in ("ours", "pygit2"))
+        ours, theirs = (history(fixtures, name) for name in ("ours", "pygit2"))
         return _measured(ours, theirs, 5 if quick else 9)
     except (Absent, Failed) as error:
         return [unmeasured(key, str(error), "pygit2") for key in _KEYS]

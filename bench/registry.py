@@ -5,6 +5,7 @@ A key of the issue has a bar. The others say what stands behind it, at another s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 AT_LEAST, AT_MOST = ">=", "<="
@@ -33,8 +34,25 @@ class Key:
 
 
 PEERS = ("doltlite", "pygit2", "dulwich", "git")
-SIZES = {"10k": 10_000, "100k": 100_000, "1m": 1_000_000}
+SIZES = ("10k", "100k", "1m")
 _RATIO = "ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured: how many memories stand behind each name of a size, and how long the long history is."""
+
+    sizes: Mapping[str, int]
+    changesets: int
+
+    @property
+    def most(self) -> int:
+        """Gives the greatest size."""
+        return max(self.sizes.values())
+
+
+FULL = Scale({"10k": 10_000, "100k": 100_000, "1m": 1_000_000}, 100_000)
+QUICK = Scale({"10k": 10_000, "100k": 100_000}, 20_000)
 _BARS = (
     Key("import_1m_vs_raw", "importing", _RATIO, 0.3),
     Key("import_1m_peak_rss_mb", "importing", "MiB", 1_200, AT_MOST),
