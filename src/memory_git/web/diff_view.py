@@ -1,4 +1,7 @@
-"""A semantic diff as rows for a page: per memory, the fields that differ, before and after."""
+"""A semantic diff as rows for a page: per memory, the fields that differ, before and after.
+
+Conflicts are left out: a page shows them apart, with both sides.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,6 @@ SECTION_TITLES = {
     "evidence_added_or_removed": "Evidence and verification",
     "relationships_added": "Relationships added",
     "relationships_removed": "Relationships removed",
-    "unresolved_conflicts": "Unresolved conflicts",
     "kind_notes": "Notes",
 }
 _FIELD_ORDER = ("status", "kind", "title", "content", "summary", "visibility", "source_trust", "confidence")
