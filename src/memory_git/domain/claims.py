@@ -115,9 +115,9 @@ def contradicts(one: Record, two: Record) -> bool:
         return False
     if scope_of(one) != scope_of(two) or not (one.is_active and two.is_active):
         return False
-    if not _speak_of_one_thing(one, two) or text.is_duplicate(one.content, two.content):
+    if not _speak_of_one_thing(one, two) or not validity_overlaps(one, two):
         return False
-    return validity_overlaps(one, two)
+    return not (text.is_duplicate(one.content, two.content) or text.restates(one.content, two.content))
 
 
 def _speak_of_one_thing(one: Record, two: Record) -> bool:

@@ -28,11 +28,12 @@ STOP = _words(
     "и в во на у же то мы сейчас теперь также"
 )
 GERMAN = _words(
-    "der die das und nicht ist wird werden eine einen einem einer fur für uber über im den dem zum zur bei kein"
+    "wir mit nach auf aus von zur bis vom beim neue neuen als nur noch sich bekommen bleibt alle durch gegen ohne "
+    "der die das und nicht ist wird werden ein eine einen einem einer fur für uber über im den dem zum zur bei kein"
 )
 ENGLISH = _words("the an is are be been being do does of and our its their also now currently that")
-# Without an article after it, a noun that follows one is often what was chosen: "mit Angular", "in Go".
-BARE_PREPOSITIONS = _words("mit in über von per nach auf als unter")
+# Without an article after it, a noun that follows one of these is often what was chosen: "mit Angular", "in Go".
+BEFORE_CHOSEN = _words("mit in über von per nach auf unter wir verwend nutz nutzt setz nehm nimmt wähl heißt")
 ARTICLES_WITH_CASE = _words("der dem den des")
 PURPOSES = _words("for für pour для")
 
@@ -54,6 +55,8 @@ TIMES_OF_LIFE = _words(
     "day days daily night nightly morning mornings week weeks weekly month months monthly year years yearly "
     "tag tage tagen nacht nächte morgen woche wochen monat monate monaten jahr jahre täglich nachts jährlich monatlich "
     "jour jours nuit nuits matin semaine semaines mois an ans année années "
+    "afternoon afternoons evening evenings noon midday vormittag vormittags nachmittag nachmittags abend abends mittag mittags "
+    "soir soirs midi днем вечер вечером вечера полдень час часа часов hour hours minute minutes stunde stunden heure heures "
     "день дня дней ночь ночью утро утром неделя неделю недели месяц месяца месяцев год года лет "
     "每 毎 週 周 日 夜 晚 晩 朝 早 年 月 天"
 )
@@ -63,17 +66,118 @@ GENERIC = _words(
     "which what who whom when where how why if or but than then so such only just more most less other some any each both "
     "have has had was were they them he she you your i me my his her about after before into onto out up down over under "
     "between during while because could would might one said there here very already still again always instead per "
+    "migrate migrates stay get gets got receive receives given gives give held hold happens happen scheduled stays remain remains remote only anymore longer "
     "need needs require requires required run runs set new place takes take "
     "verwenden verwendet nutzen nutzt nehmen nimmt setzen setzt einsetzen wählen gewählt dürfen darf müssen muss können "
     "kann soll sollen für mit von vom zu zum zur über auf bei nach per aus an läuft laufen findet statt neue neuen neuer "
-    "braucht brauchen "
+    "braucht brauchen als nur noch sich lang lange mehr nicht ins bekommt bekommen erhält erhalten gibt nun künftig weiterhin "
+    "bleibt bleiben tritt treten alle allen sowie oder erst etwa "
     "utiliser utilisons utilise choisir choisi adopter retenir prendre doit doivent peut peuvent pour par avec vers se "
+    "comme lieu tient tiennent uniquement seulement plus désormais reçoit reçoivent reste restent passe garde on ou bout moins "
     "s en dans sur sous ce cette tout toute tous toutes fait font exige "
     "использовать используем выбрать выбрали берем применяем для с со по к ко из от за под над через это все "
+    "переходим переезжаем оставляем остаемся получает получают проходит проходят остается остаются теперь только больше будет будут станет течение качестве как что или "
     "можно нужно нужны должен должны новые новый "
     "service services system systems team teams project projects tool tools component module "
     "dienst dienste équipe équipes projet outil служба службы система команда проект"
 )
+ROLES = _words("as als comme как качестве")
+"""What follows says in which role something is chosen: "PostgreSQL as the database", "Redis as the cache"."""
+EXCLUSIVE = _words(
+    "only solely exclusively just nur ausschließlich lediglich uniquement seulement exclusivement только исключительно лишь 只 仅 のみ だけ"
+)
+PREPOSITIONS = _words(
+    "in on at by with from via into auf mit bei von aus nach per im am en dans sur par avec chez à au в на с из по через 在 于 通过 由 用 以"
+)
+PREFERRING = _words(
+    "over than instead rather before above statt anstatt anstelle vor lieber als plutôt avant préférer préférons вместо чем лучше"
+)
+"""With one of these the order of two names is the decision."""
+OPPOSITES = {
+    word: (number, side)
+    for number, sides in enumerate(
+        (
+            (
+                "deleted delete deletes erased erase purged purge removed destroyed "
+                "gelöscht löschen löscht vernichtet effacé effacées effacés effacer supprimé supprimées supprimés "
+                "удаляются удаляем удаляется удалять удалены удалить стираются 删除 清除 销毁 削除 消去",
+                "kept keep keeps retained retain stored preserved archived "
+                "aufbewahrt aufbewahren behalten gespeichert archiviert conservé conservées conservés conserver gardé "
+                "хранятся храним хранится хранить сохраняются 保存 保留 留存 保管",
+            ),
+            (
+                "allowed allow permitted permit erlaubt gestattet zulässig autorisé autorisés autorisées permis "
+                "разрешено разрешены разрешен разрешена 允许 允許 許可 可能",
+                "forbidden prohibited banned disallowed blocked verboten untersagt interdit interdits interdites "
+                "запрещено запрещены запрещен запрещена 禁止 不得 严禁",
+            ),
+            (
+                "free gratis kostenlos gratuit gratuite gratuits gratuites бесплатный бесплатно бесплатная 免费 無料",
+                "paid cost costs charged kostenpflichtig kostet payant payante payants payantes платный платно платная "
+                "收费 有料",
+            ),
+            (
+                "open offen geöffnet ouvert ouverte ouverts ouvertes открыт открыто открыты 开放",
+                "closed restricted reserved geschlossen vorbehalten fermé fermée réservé réservée réservés закрыт закрыто закрыты "
+                "限制",
+            ),
+            (
+                "enabled enable on aktiviert eingeschaltet activé activée activés включен включена включено 启用 开启 有効",
+                "disabled disable off deaktiviert ausgeschaltet abgeschaltet désactivé désactivée отключен отключена отключено "
+                "выключен 禁用 关闭 停用 無効",
+            ),
+            (
+                "office person onsite site büro präsenz vor-ort bureau présentiel personne офисе офис очно 办公室 现场 線下 线下 会議室 "
+                "会议室 対面 オフィス",
+                "remote remotely online home virtual homeoffice online fern distance ligne visioconférence télétravail онлайн удаленно "
+                "удаленке дистанционно 线上 远程 在线 オンライン リモート 在宅",
+            ),
+            (
+                "public öffentlich öffentliche publique public публичный публично открытый 公开 公開",
+                "private internal privat intern interne privé privée закрытый приватный внутренний 私有 内部 非公開",
+            ),
+            (
+                "manual manually hand manuell händisch manuel manuelle manuellement вручную ручной 手动 人工 手動 手作業",
+                "automatic automatically automated automatisch automatisiert automatique automatiquement автоматически "
+                "автоматический 自动 自動",
+            ),
+            (
+                "required mandatory compulsory pflicht verpflichtend erforderlich obligatoire obligatoires обязательно обязателен "
+                "обязательна обязательны 必须 必需 強制 必須",
+                "optional voluntary freiwillig optional facultatif facultative facultatives необязательно добровольно "
+                "可选 自愿 任意 自由",
+            ),
+            (
+                "always immer stets toujours всегда 总是 始终 常に 必ず",
+                "never nie niemals jamais никогда 从不 绝不 決して",
+            ),
+            (
+                "encrypted verschlüsselt chiffré chiffrée chiffrés chiffrées зашифрованы зашифрован шифруются 加密 暗号化",
+                "plaintext unencrypted cleartext plain klartext unverschlüsselt clair открытом незашифрованы 明文 平文",
+            ),
+            (
+                "central centrally centralized zentral zentralisiert centralisé centralisée централизованно 集中",
+                "local locally decentralized lokal dezentral local locale локально локальном 本地 分散 ローカル",
+            ),
+            (
+                "monthly monatlich mensuel mensuelle mensuellement ежемесячно 每月 毎月",
+                "annually yearly jährlich jahresende annuel annuelle annuellement ежегодно 每年 年末 毎年",
+            ),
+        )
+    )
+    for side, words in enumerate(sides)
+    for word in words.split()
+}
+"""Words that exclude each other when they are said of one thing: word → (which pair, which side)."""
+DAYTIMES = {
+    "上午": "am",
+    "午前": "am",
+    "下午": "pm",
+    "午後": "pm",
+    "早上": "morning",
+    "晚上": "evening",
+    "夜间": "night",
+}
 ADDITIVE = _words(
     "support supports include includes contain contains provide provides offer offers "
     "unterstützt enthält bietet contient propose comprend поддерживает содержит включает "
@@ -198,7 +302,7 @@ HAN_FIXED = _phrases(
     "一般 一定 一样 一起 一致 一些 一旦 一直 一切 一律 一部 一時 一覧 一緒 統一 统一 唯一 万一 万能 十分 百分 千万 三方 单一 同一"
 )
 HAN_GENERIC = _phrases("使用 采用 改用 选择 选用 决定 採用 利用 需要 必要 可以 进行 实施 每次 服务 系统")
-HAN_STOP = _phrases("目前 现在 現在 的 了 会 会被 里 中 在 个 该 这 这个 是 为 以")
+HAN_STOP = _phrases("目前 现在 現在 的 了 会被 里 中 在 个 该 这 这个 是 为 以")
 
 KANA_NOT_NEGATING = _phrases(
     "なければならない なければなりません なくてはならない ないといけない かもしれない かもしれません だけでなく まもなく"
@@ -208,6 +312,7 @@ KANA_NEGATIONS = _phrases(
     "ではありません ではない ではなく でなく ありません なかった ません ずに なく ない なし"
 )
 KANA_PARTICLES = ("から", "まで", "より", "が", "を", "に", "へ")
+PARTICLES_OF_PLACE = ("で", "に", "へ", "から", "まで")
 KANA_GRAMMAR = _phrases(
     "されています されている されていた されます される された しています している します した して する こと "
     "であります である であり でした です では でも には とは ました ます ています ている てある あります ある "

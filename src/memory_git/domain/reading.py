@@ -47,11 +47,22 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """A text as tokens. `marks` are its case-marking articles and particles in order."""
+    """A text as tokens.
+
+    `marks` are its case-marking articles and particles in order; `forms` what tells the words' roles where their order is free
+    (`order_is_free`): in Russian the words with their endings, in Japanese each run of signs with the particle after it.
+    """
 
     tokens: tuple[Token, ...]
     marks: tuple[str, ...]
     is_german: bool
+    forms: tuple[str, ...] = ()
+    is_unspaced: bool = False
+
+    @property
+    def order_is_free(self) -> bool:
+        """Says whether forms, not order, tell who does what."""
+        return bool(self.forms)
 
     @cached_property
     def content(self) -> tuple[Token, ...]:
@@ -96,6 +107,7 @@ _TOKEN = re.compile(
     (?P<latin>[a-z]+{_WORD_REST})
     |(?P<fixed>{_any_of(lexicon.HAN_FIXED + lexicon.HAN_NOT_NEGATING)})
     |(?P<weekday>(?:周|星期|礼拜|週)[一二三四五六日天](?![次个])|[月火水木金土日]曜日?)
+    |(?P<daytime>{_any_of(tuple(lexicon.DAYTIMES))})
     |(?P<month>(?:\d+|{_NUMERAL})月)|(?P<year>(?:19|20)\d\d年)|(?P<monthday>(?<=月)(?:\d+|{_NUMERAL})[日号])
     |(?P<numeral>{_NUMERAL})
     |(?P<generic>{_any_of(lexicon.HAN_GENERIC)})
@@ -125,6 +137,11 @@ _KANA_PIECE = re.compile(
 )
 _PUNCTUATION = frozenset(",;:\"'()[]{}«»„“”‘’`*_-–—…、，；：「」『』（）【】·・/\\")
 _CJK = re.compile(f"[{_HAN}{_KANA}]")
+_OTHER_SCRIPT = re.compile(f"[{_HAN}{_KANA}\u0400-\u04ff]")
+_KANA_ONLY = re.compile(f"[{_KANA}]")
+_CYRILLIC = re.compile("[\u0400-\u04ff]")
+_LETTERS = re.compile(r"\w+")
+_WITH_PARTICLE = re.compile(rf"(?:(?![\u3041-\u309f])\w)+(?:{_any_of(lexicon.KANA_PARTICLES)}|で|と)?")
 _UMLAUTS = frozenset("äöüßÄÖÜ")
 _IDENTIFIER = re.compile(r"\d|[a-zа-я][A-ZА-Я]|[._/@:#+]")
 
@@ -139,27 +156,37 @@ def _read(text: str) -> Reading:
     shouts = folded.isupper() and not any(unicodedata.category(sign) == "Lo" for sign in folded)
     marks: list[str] = []
     tokens: list[Token] = []
-    starts_sentence, end = True, -1
+    starts_sentence, end_of_han = True, -1
     for match in _TOKEN.finditer(folded):
         found, found_marks = _tokens_of(match, shouts)
         if found and starts_sentence:
             found = (found[0]._replace(is_first=True), *found[1:])
             starts_sentence = False
-        if found and found[0].kind == "han" and end == match.start() and tokens[-1].kind == "han":
-            found = (found[0]._replace(follows=True), *found[1:])
+        if found and found[0].kind == "han":
+            if end_of_han == match.start():
+                found = (found[0]._replace(follows=True), *found[1:])
+            end_of_han = match.end()
         tokens += found
         marks += found_marks
         starts_sentence |= match.lastgroup == "stopsign" or match.group() in "?？"
-        end = match.end()
     stops = {token.stem for token in tokens if token.kind == "stop"}
     german = not (lexicon.GERMAN.isdisjoint(stops) and _UMLAUTS.isdisjoint(folded))
     groups_by = "." if german else "," if not lexicon.ENGLISH.isdisjoint(stops) else ""
     settled = _settle_numbers(tokens, groups_by or ("," if _CJK.search(folded) else ""))
-    settled = _settle_values(_settle_echoes(_settle_dates(settled)), german)
-    return Reading(tuple(settled), tuple(marks), german)
+    is_foreign = _OTHER_SCRIPT.search(folded) is not None
+    settled = _settle_values(_settle_echoes(_settle_dates(settled)), german, is_foreign)
+    return Reading(tuple(settled), tuple(marks), german, _forms(folded), _CJK.search(folded) is not None)
 
 
 _read_short = kept(MOST_KEPT_READINGS)(_read)
+
+
+def _forms(folded: str) -> tuple[str, ...]:
+    if _KANA_ONLY.search(folded):
+        return tuple(sorted(_WITH_PARTICLE.findall(folded)))
+    if _CYRILLIC.search(folded):
+        return tuple(sorted(_LETTERS.findall(folded.casefold().replace("ё", "е"))))
+    return ()
 
 
 def visible(text: str) -> str:
@@ -185,7 +212,9 @@ def _tokens_of(match: re.Match[str], shouts: bool) -> tuple[tuple[Token, ...], t
 
 def _signs(kind: str | None, text: str, match: re.Match[str]) -> Iterator[Token]:
     """Gives the tokens of a match that is neither a word of letters nor hiragana."""
-    if kind == "fixed":
+    if kind == "daytime":
+        yield Token(f"daytime:{lexicon.DAYTIMES[text]}", "date")
+    elif kind == "fixed":
         yield from (Token(sign, "han", follows=place > 0) for place, sign in enumerate(text))
     elif kind in {"weekday", "month", "year", "monthday", "isodate", "clock"}:
         yield Token(date_value(kind or "", text), "date")
@@ -268,7 +297,7 @@ def _read_kana(text: str, before: str) -> tuple[tuple[Token, ...], tuple[str, ..
             marks.append(piece.group())
         elif kind == "rest":
             rest += piece.group()
-    is_ending = re.match(rf"[{_HAN}]", before) is not None and len(rest) <= 2
+    is_ending = re.match(rf"[{_HAN}\d]", before) is not None and len(rest) <= 2
     if rest and not is_ending:
         tokens.append(Token(rest, "word"))
     return tuple(tokens), tuple(marks)
@@ -328,14 +357,19 @@ def _settle_echoes(tokens: list[Token]) -> list[Token]:
     return settled
 
 
-def _settle_values(tokens: list[Token], is_german: bool) -> list[Token]:
-    """Marks the names that a decision may choose; in German, which writes all nouns so, only sure ones."""
+def _settle_values(tokens: list[Token], is_german: bool, is_foreign: bool) -> list[Token]:
+    """Marks the names that a decision may choose.
+
+    In German, which writes all nouns so, only sure ones: bare after a preposition or a verb of choice. In another script any
+    Latin word is one.
+    """
     settled = []
     for place, token in enumerate(tokens):
         is_katakana = "\u30a0" <= token.stem[0] <= "\u30ff"
         is_chosen = token.is_name and not token.is_first and not is_katakana
         if is_german:
-            is_chosen = is_chosen and place > 0 and tokens[place - 1].stem in lexicon.BARE_PREPOSITIONS
+            is_chosen = is_chosen and place > 0 and tokens[place - 1].stem in lexicon.BEFORE_CHOSEN
+        is_chosen = is_chosen or (is_foreign and "a" <= token.stem[0] <= "z")
         is_value = token.kind == "word" and (token.is_identifier or is_chosen)
         settled.append(token._replace(is_value=True) if is_value else token)
     return settled

@@ -3,7 +3,7 @@
 1. The key of a short text comes from the roots of its words, without small words, negations and signs, and from the figures of its
    numbers: coarser than `text.is_duplicate`, never finer, so no duplicate is missed; whoever is found is compared by it.
 2. Each word is read alone and the digests are added up, so what is kept of a word serves every text, and order counts for nothing.
-3. Longer texts, and those without a root, are their own normalized text: they are compared for equality only.
+3. Longer texts are their own normalized text: they are compared for equality only.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ def duplicate_key(text: str) -> str:
 
 
 def _key(text: str) -> str:
-    if text.isascii() and len(text) <= MOST_CHARACTERS:
-        found = _sum_of_roots(text.lower())
-    else:
+    if not text.isascii() or len(text) > MOST_CHARACTERS:
         text = normalize(text)
-        found = _sum_of_roots(text) if len(text) <= MOST_CHARACTERS else 0
-    return f"{found or _digest(normalize(text)):x}"
+    found = _sum_of_roots(text.lower()) if len(text) <= MOST_CHARACTERS else _digest(text)
+    return f"{found:x}"
 
 
 _key_of_short = kept(MOST_KEPT_READINGS)(_key)
