@@ -97,9 +97,14 @@ class Participant(Common):
     def fork(self, left: Sequence[Edit], right: Sequence[Edit]) -> str:
         branch = f"refs/heads/side-{next(self._branches)}".encode()
         start = self.head()
+        store = self._repository.object_store
+        assert store.fsync_object_files, "dulwich syncs its objects"
+        store.fsync_object_files = False
         self._repository.refs[branch] = start.encode()
         side = self._commit(branch, start, right)
         self.commit(left)
+        store.fsync_object_files = True
+        sharded.settle(self.folder)
         return side
 
     def join(self, branch: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,8 @@ from bench.participant import Participant as Common
 from bench.peers import sharded
 from bench.records import Edit
 
+_UNSYNCED = ("-c", "core.fsync=none")
+
 
 class Participant(Common):
     """One repository; a commit hashes its texts, rewrites the folders that change and the root by mktree, commits, moves the branch."""
@@ -22,7 +23,7 @@ class Participant(Common):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self._branches = itertools.count()
-        self._loose: tuple[str, ...] = ()
+        self._settings: tuple[str, ...] = ()
 
     def version(self) -> str:
         return sharded.version()
@@ -41,7 +42,7 @@ class Participant(Common):
 
     def _git(self, *arguments: str, given: str | None = None) -> str:
         text = given.encode() if given is not None else None
-        return sharded.run(self.folder, *self._loose, *arguments, given=text)
+        return sharded.run(self.folder, *self._settings, *arguments, given=text)
 
     def head(self) -> str:
         return self._git("rev-parse", "refs/heads/main")
@@ -102,9 +103,12 @@ class Participant(Common):
     def fork(self, left: Sequence[Edit], right: Sequence[Edit]) -> str:
         start = self.head()
         branch = f"refs/heads/side-{next(self._branches)}"
+        kept, self._settings = self._settings, _UNSYNCED
         self._git("update-ref", branch, start)
         side = self._commit(branch, start, right)
         self.commit(left)
+        self._settings = kept
+        sharded.settle(self.folder)
         return side
 
     def join(self, branch: Any) -> str:
@@ -112,18 +116,18 @@ class Participant(Common):
         head = self.head()
         tree = self._git("merge-tree", "--write-tree", head, branch)
         made = self._git("commit-tree", tree, "-p", head, "-p", branch, "-m", "work")
-        if self._loose:
-            subprocess.run(["sync", "-f", str(self.folder)], check=True)
+        if self._settings:
+            sharded.settle(self.folder)
         sharded.run(self.folder, "update-ref", "refs/heads/main", made, head)
         return made
 
     def merge_modes(self) -> Json:
         """Tries a sync for each object against none and one `sync -f` before the branch moves; takes the faster for merges."""
         seconds = {}
-        for name, self._loose in (("each", ()), ("syncfs", ("-c", "core.fsync=none"))):
+        for name, self._settings in (("each", ()), ("syncfs", _UNSYNCED)):
             seconds[name] = round(median(self.merge()["seconds"] for _ in range(3)), 4)
         best = min(seconds, key=lambda name: seconds[name])
-        self._loose = () if best == "each" else ("-c", "core.fsync=none")
+        self._settings = () if best == "each" else _UNSYNCED
         return {"best": best, "seconds": seconds}
 
     def parents(self, commit: str) -> int:

@@ -124,9 +124,12 @@ class Participant(Common):
     def fork(self, left: Sequence[Edit], right: Sequence[Edit]) -> str:
         start = self.head()
         branch = f"refs/heads/side-{next(self._branches)}"
+        self._sync(on=False)
         self._repository.references.create(branch, start)
         side = self._commit(branch, start, right)
         self.commit(left)
+        self._sync(on=True)
+        sharded.settle(self.folder)
         return side
 
     def join(self, branch: Any) -> str:

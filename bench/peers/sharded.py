@@ -39,6 +39,11 @@ def version() -> str:
     return run(Path(), "version").replace(" version", "")
 
 
+def settle(folder: Path) -> None:
+    """Moves everything to the disk that was written without a sync, before a clock starts."""
+    subprocess.run(["sync", "-f", str(folder)], check=True)
+
+
 def make(folder: Path) -> None:
     """Makes a bare repository that syncs whatever it writes."""
     run(folder, "init", "--quiet", "--bare", "--initial-branch=main")
