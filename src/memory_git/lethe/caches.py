@@ -37,6 +37,7 @@ OPS = 20_000
 AUTHORED = 256
 CHANGED = 64
 CONTRADICTIONS = 20_000
+PAIRS = 512
 ORDERS = 4
 HEADS = 20_000
 MADE_ANEW = 8
@@ -138,6 +139,8 @@ class Caches:
         """(epoch, changeset row) → state root and digests of its two tries, verified with the changeset."""
         self.contradictions: Lru[tuple[str, ...]] = Lru(CONTRADICTIONS)
         """(epoch, root row, memory) → the memories that it contradicts in that state."""
+        self.pairs: Lru[tuple[Pair, ...]] = Lru(PAIRS)
+        """(rows of two roots) → the entries whose digests differ, where they are few."""
         self.orders: Lru[tuple[Any, ...]] = Lru(ORDERS)
         """(root rows) → what differs between two states, in the order of pages."""
         self.changed: Lru[tuple[tuple[Root, Root], Mapping[bytes, Pair]]] = Lru(CHANGED)

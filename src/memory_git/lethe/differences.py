@@ -7,7 +7,7 @@ end that does not show.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Protocol
 
 from memory_git.domain import trie
@@ -16,14 +16,14 @@ from memory_git.domain.claims import CONTRADICTING_KINDS, candidates, claimants_
 from memory_git.domain.errors import TooLarge
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Edge, Record
-from memory_git.domain.trie import Entry, Pair
+from memory_git.domain.trie import Entry, Pair, Root
 from memory_git.lethe.op_refs import OpRefs, Removals
 from memory_git.lethe.session import Roots, StoredState, View, admits
 from memory_git.storage import lethe_history
 from memory_git.storage.lethe_schema import FIRST_ROW
 
 _READ_AT_ONCE = 500
-_FEW = 32
+_FEW = 64
 
 
 class Refs(Protocol):
@@ -61,7 +61,7 @@ def changes_between(
 ) -> list[Change]:
     """Gives the memories whose records differ, in the order of keys; raises TooLarge `diff_too_large` beyond `most`."""
     refs = refs or OpRefs(view, audience)
-    pairs = _loaded(view, trie.diff(view, before[0], after[0]))
+    pairs = _loaded(view, iter(differing(view, before[0], after[0])))
     found = (change_of(view, left, right, refs, audience) for left, right in pairs)
     changes = list(islice((change for change in found if change is not None), most and most + 1))
     if most is not None and len(changes) > most:
@@ -69,6 +69,22 @@ def changes_between(
             "diff_too_large", f"more than {most} memories differ: read it by pages (limit)", most=most
         )
     return changes
+
+
+def differing(view: View, before: Root, after: Root) -> Iterable[Pair]:
+    """Gives the entries of two tries whose digests differ, in the order of keys; where they are few, the tries are walked once."""
+    place = (before.row, after.row)
+    kept = view.caches.pairs.get(place)
+    if kept is not None:
+        return kept
+    pairs = trie.diff(view, before, after)
+    if not view.is_durable or min(place) < FIRST_ROW:
+        return pairs
+    few = tuple(islice(pairs, _FEW + 1))
+    if len(few) > _FEW:
+        return chain(few, pairs)
+    view.caches.pairs.put(place, few)
+    return few
 
 
 def _loaded(view: View, pairs: Iterator[Pair]) -> Iterator[Pair]:

@@ -114,6 +114,15 @@ class LetheStore:
         with self._database.read() as connection:
             yield View(connection, projects.require_project(connection, project_id), self._caches)
 
+    @contextmanager
+    def _view_of(self, object_id: str, kind: str) -> Iterator[View]:
+        """Lends a view of the project that an object of a route without a project belongs to."""
+        with self._database.read() as connection:
+            project_id = lethe_history.project_of(connection, object_id, kind)
+            if project_id is None:
+                raise NotFound(_ABSENT[kind], f"no such {kind}")
+            yield View(connection, projects.require_project(connection, project_id), self._caches)
+
     def _write(self, project_id: str, work: Callable[[Transaction], T]) -> T:
         with self._figures.refusals():
             return self._database.write(lambda connection: work(self._transaction(connection, project_id)))
@@ -220,7 +229,7 @@ class LetheStore:
 
     def get_changeset(self, changeset_id: str, audience: Audience | None = None) -> Json:
         """Gives one changeset of whatever project."""
-        with self._view(self._project_of(changeset_id, "changeset")) as view:
+        with self._view_of(changeset_id, "changeset") as view:
             return history.with_originals(view, view.changeset(changeset_id), audience)
 
     def log(
@@ -268,7 +277,7 @@ class LetheStore:
         after: str | None = None,
     ) -> Json:
         """Gives the semantic diff base → target (default base: the first parent), whole or by pages."""
-        with self._view(self._project_of(target, "changeset")) as view:
+        with self._view_of(target, "changeset") as view:
             return diff(view, target, base, audience, limit, after)
 
     def memories(
@@ -425,7 +434,7 @@ class LetheStore:
 
     def reproduce(self, manifest_id: str, audience: Audience | None = None) -> Json:
         """Rebuilds the records that a manifest pins from history."""
-        with self._view(self._project_of(manifest_id, "manifest")) as view:
+        with self._view_of(manifest_id, "manifest") as view:
             row = manifests.stored_manifest(view.connection, view.project_id, manifest_id)
             return manifests.reproduce(view, row, audience)
 
