@@ -50,6 +50,10 @@ def op_of(change: Edit) -> Json:
     return (add if change.is_new else correct)(change.number, change.text)
 
 
+def _require_none_blocking(conflicts: list[Json]) -> None:
+    assert not [item for item in conflicts if item["severity"] == "blocking"], "the sides are disjoint"
+
+
 def peak_rss_mb() -> float:
     """Gives the most memory that this process ever held, from the kernel."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
@@ -125,11 +129,9 @@ class Participant(Common):
         return side
 
     def join(self, branch: str) -> str:
-        """Merges as an agent does on a branch of its own: the plan with every detector, then the changeset with two parents."""
-        plan = self.store.plan_merge(PROJECT, self._head, branch)
-        assert not [item for item in plan["conflicts"] if item["severity"] == "blocking"], (
-            "sides are disjoint"
-        )
+        """Merges on a branch of its own: the base, every conflict detector against it, then the changeset with two parents."""
+        [base] = self.store.merge_base(PROJECT, self._head, branch)
+        _require_none_blocking(self.store.detect_conflicts(PROJECT, base, self._head, branch))
         self._head = self.create(MAIN, [self._head, branch], [])
         return self._head
 
@@ -188,7 +190,16 @@ class Participant(Common):
             raise failed[0]
         return clock.told(count=batches * width, mode=f"{width} callers at once")
 
-    # protected merges
+    # the other roads of a merge
+
+    def merge_planned(self) -> Json:
+        """Times a merge with the plan that a reviewer sees before: detectors, and the semantic diff of what the merge changes."""
+        branch = self.fork(self.take_texts(MERGE_EDITS), self.take_texts(MERGE_EDITS))
+        with timed() as clock:
+            plan = self.store.plan_merge(PROJECT, self._head, branch)
+            self._head = self.create(MAIN, [self._head, branch], [])
+        _require_none_blocking(plan["conflicts"])
+        return clock.told(count=1)
 
     def merge_protected(self) -> Json:
         """Times a merge into the protected shared branch: the changeset with two parents, then the signed move with all its checks."""

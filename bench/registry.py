@@ -74,6 +74,7 @@ _BESIDE = (
     *(Key(f"diff10_{size}_ms", "diff", "ms") for size in SIZES),
     *(Key(f"merge100x100_{size}_ms", "merge", "ms") for size in SIZES),
     *(Key(f"checkout_one_{size}_ms", "checkout", "ms") for size in SIZES),
+    Key("merge100x100_planned_100k_ms", "merge", "ms"),
     Key("merge100x100_protected_100k_ms", "merge", "ms"),
     *(
         Key(f"commit_one_vs_{peer}_{size}", "commit_one", _RATIO)
