@@ -255,3 +255,28 @@ def test_a_rebase_of_a_branch_that_merged_brings_the_ops_of_both_lines(world: St
     record = world.records(head)["a"]
     assert (record["title"], record["scope"]) == ("t", "s")
     assert texts(world, head) == {"a": "a1", "b": "b2", "c": "c1"}
+
+
+def test_a_rebase_knows_on_which_merge_an_op_was_made(world: StoreWorld) -> None:
+    base = world.commit(BRANCH, world.root, add("a", "a1"), add("b", "b1"))
+    one = world.commit(SIDE, base, correct("a", "a2"))
+    two = world.commit("refs/topics/two", base, correct("b", "b2"))
+    merged = world.commit(SIDE, [one, two], correct("b", "b3"))
+    onto = world.commit(BRANCH, base, add("c", "c1"))
+    head = commit_plan(world, world.store.plan_rebase(PROJECT, merged, onto), "refs/topics/rebased")
+    assert texts(world, head) == {"a": "a2", "b": "b3", "c": "c1"}
+    changed = world.commit(BRANCH, onto, correct("b", "accepted"))
+    refused = world.store.plan_rebase(PROJECT, merged, changed)["refused"]
+    assert {(item["memory_id"], item["source_changeset_id"]) for item in refused} == {("b", two)}
+
+
+def test_a_pick_out_of_a_merge_is_judged_on_what_it_was_made_on(world: StoreWorld) -> None:
+    base = world.commit(BRANCH, world.root, add("a", "a1"), add("b", "b1"))
+    one = world.commit(SIDE, base, correct("a", "a2"))
+    two = world.commit("refs/topics/two", base, correct("b", "b2"))
+    merged = world.commit(SIDE, [one, two], correct("b", "b3"))
+    onto = world.commit(BRANCH, base, correct("b", "b2"))
+    plan = world.store.plan_cherry_pick(PROJECT, [{"changeset_id": merged, "ordinal": 0}], onto)
+    assert texts(world, commit_plan(world, plan)) == {"a": "a1", "b": "b3"}
+    other = world.store.plan_cherry_pick(PROJECT, [{"changeset_id": merged, "ordinal": 0}], base)
+    assert [item["fields"] for item in other["refused"]] == [["content"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from memory_git.domain.ancestry import MAX_PARENTS
 from memory_git.domain.canonical import decode
 from memory_git.domain.diff import semantic_diff
 from memory_git.domain.errors import Invalid, NotFound
@@ -14,6 +15,7 @@ from memory_git.domain.plans import NAMING_ONLY, Plan, Source, cherry_pick, reba
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Conflicted
 from memory_git.domain.revert import Reverted
+from memory_git.domain.state import StateView
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.changesets import stored_ops
 from memory_git.lethe.comparing import Comparison
@@ -24,7 +26,15 @@ from memory_git.lethe.differences import (
     contradicted_after,
     edge_changes_between,
 )
-from memory_git.lethe.merging import Meeting, changes_of_merge, meet
+from memory_git.lethe.merging import (
+    Meeting,
+    ScratchView,
+    base_roots,
+    changes_of_merge,
+    meet,
+    merge_states,
+    merged_view,
+)
 from memory_git.lethe.op_refs import OpRefs, Removals
 from memory_git.lethe.protected import private_in_delta
 from memory_git.lethe.session import View, admits
@@ -110,8 +120,19 @@ def _source(view: View, changeset_id: str) -> Source:
     ops = stored_ops(view, row)
     if any("payload" not in op for op in ops):
         raise Invalid("source_redacted", "the changeset holds a redacted op, which can't be copied")
-    before = view.state(row.parents[0]) if row.parents else None
-    return Source(changeset_id, row.message or "", tuple(op_from_json(op) for op in ops), before)
+    return Source(
+        changeset_id, row.message or "", tuple(op_from_json(op) for op in ops), _made_on(view, row.parents)
+    )
+
+
+def _made_on(view: View, parents: Sequence[str]) -> StateView | None:
+    """Gives the state that a changeset's ops were put on: its parent's, or what its two parents merge into."""
+    if len(parents) < MAX_PARENTS:
+        return view.state(parents[0]) if parents else None
+    scratch = ScratchView(view)
+    base = base_roots(scratch, view.graph().best_common_ancestors(*parents))
+    left, right = (view.roots(name) for name in parents)
+    return merged_view(scratch, merge_states(scratch, base, left, right))
 
 
 def cherry_pick_plan(view: View, selected: Sequence[Mapping[str, Any]], onto: str) -> dict[str, Any]:
