@@ -8,6 +8,7 @@ import pytest
 from gate_world import MAIN, PROJECT, GateWorld
 
 from memory_git.domain.errors import Clash, Invalid, NotAllowed, NotFound
+from memory_git.lethe import comparing
 
 
 def decision(day: str, **more: Any) -> dict[str, Any]:
@@ -349,6 +350,20 @@ def test_a_revert_brings_the_former_value_back_and_deletes_nothing(world: GateWo
     assert world.content("m/1") == "former"
     history = world.gate.memory_history(world.caller("bob"), PROJECT, "m/1", ref=MAIN)["versions"]
     assert [item["record"]["content"] for item in history] == ["former", "mistaken", "former"]
+
+
+def test_a_closed_proposal_too_large_for_one_answer_shows_a_page_and_says_so(
+    world: GateWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("one", "m/1", "text")
+    world.add("one", "m/2", "text of another")
+    proposal_id = world.accept("one")["proposal_id"]
+    bob = world.caller("bob")
+    assert "page" not in world.gate.proposal(bob, proposal_id)["diff"]
+    monkeypatch.setattr(comparing, "MAX_WHOLE", 0)
+    shown = world.gate.proposal(bob, proposal_id)["diff"]
+    assert shown["page"] == {"limit": 200}
+    assert shown["memories_added"]
 
 
 def test_a_range_of_accepted_changesets_is_taken_back_by_one_proposal(world: GateWorld) -> None:
