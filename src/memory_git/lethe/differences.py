@@ -63,9 +63,8 @@ def changes_between(
     refs = refs or OpRefs(view, audience)
     pairs = _loaded(view, iter(differing(view, before[0], after[0])))
     found = (change_of(view, left, right, refs, audience) for left, right in pairs)
-    changes = list(
-        islice((change for change in found if change is not None), None if most is None else most + 1)
-    )
+    shown = (change for change in found if change is not None)
+    changes = list(shown if most is None else islice(shown, most + 1))
     if most is not None and len(changes) > most:
         raise TooLarge(
             "diff_too_large", f"more than {most} memories differ: read it by pages (limit)", most=most
