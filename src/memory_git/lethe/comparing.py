@@ -175,7 +175,7 @@ class Comparison:
 
 
 def _beyond(keys: Sequence[Key], after: Key) -> Iterable[Key]:
-    return islice(keys, bisect_right(keys, after), None)
+    return (keys[place] for place in range(bisect_right(keys, after), len(keys)))
 
 
 def diff(
