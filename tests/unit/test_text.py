@@ -262,3 +262,10 @@ def test_the_largest_contents_are_compared_in_linear_time(text: str) -> None:
     compare(text, text[1:] + "x")
     alike_topic(text, text[::-1])
     assert time.process_time() - before < 1.5
+
+
+@pytest.mark.parametrize("text", ["", "N'T", "n't", "'", "l'", "²", "½"])
+def test_a_text_of_next_to_nothing_compares_with_any(text: str) -> None:
+    for other in ("", "N'T use", "2"):
+        assert compare(text, other).same == (text == other)
+        assert not alike_topic(text, other)

@@ -251,6 +251,8 @@ def _read_word(text: str, shouts: bool) -> tuple[tuple[Token, ...], tuple[str, .
     elif mark and len(elided) <= 2:
         before = (Token(NEGATION, "negation"),) if elided.casefold() == "n" else ()
         text = rest
+    if not text:
+        return before, ()
     token = word_token(text, shouts)
     return (*before, token), (token.stem,) if token.stem in lexicon.ARTICLES_WITH_CASE else ()
 

@@ -22,7 +22,7 @@ from memory_git.domain.state import Overlay
 from memory_git.domain.trie import EMPTY, Entry, Root, ScratchNodes
 from memory_git.lethe.changesets import authored
 from memory_git.lethe.claimants import ClaimIndex
-from memory_git.lethe.differences import ChangesetRefs, by_memory, change_of
+from memory_git.lethe.differences import ChangesetRefs, change_of
 from memory_git.lethe.op_refs import OpRefs
 from memory_git.lethe.session import Roots, StoredState, Transaction, View, admits, is_redacted
 from memory_git.storage.lethe_schema import FIRST_ROW
@@ -374,8 +374,8 @@ def _sides(
     entries = [
         item for pairs in merged.changed for pair in pairs.values() for item in pair if item is not None
     ]
-    view.load(entries)
-    names = {entry.key: view.record(entry).memory_id for entry in entries}
+    records = view.load(entries)
+    names = {entry.key: records[entry.digest].memory_id for entry in entries}
     index = ClaimIndex(view.connection, view.project_id)
     index.know({entry.row: names[entry.key] for entry in entries})
     states = [StoredState(view, roots) for roots in (merged.left, merged.right)]
@@ -387,34 +387,55 @@ def _sides(
     afters = [after for pairs in merged.changed for _, after in pairs.values() if after is not None]
     index.read({claim for entry in afters for claim in view.claims(entry)})
     return [
-        _side(view, merged.changed[place], states[place], bases, heads[place], heads[1 - place], audience)
-        for place in (0, 1)
+        _side(view, _changes(view, changed, records, audience), state, bases, *of_two, audience)
+        for changed, state, of_two in zip(merged.changed, states, (heads, heads[::-1]), strict=True)
     ]
 
 
 def _side(
     view: View,
-    changed: EntryChanges,
+    changes: Mapping[str, Change],
     state: StoredState,
     bases: Sequence[str],
     head: str,
     other: str,
     audience: Audience | None,
 ) -> Side:
-    refs = ChangesetRefs(view)
-    pairs = [(before, after) for before, after in changed.values() if not _is_same(before, after)]
-    changes = (change_of(view, before, after, refs, audience) for before, after in pairs)
     graph = view.graph()
     delta = graph.reachable_not_from(head, [*bases, other])
     return Side(
         head,
-        by_memory(change for change in changes if change is not None),
+        changes,
         tuple(authored(view, changeset_id) for changeset_id in delta),
         state.claimants if audience is None else _Shown(state, audience),
         partial(_shown_record, state, audience),
         all(graph.is_ancestor(base_id, head) for base_id in bases),
         partial(_record_digest, state),
     )
+
+
+def _changes(
+    view: View, changed: EntryChanges, records: Mapping[bytes, Record], audience: Audience | None
+) -> Mapping[str, Change]:
+    """Gives what an audience may see of the records that differ, by memory id."""
+    refs = ChangesetRefs(view)
+    found = {}
+    for before, after in changed.values():
+        old = _seen(before, records, audience)
+        new = _seen(after, records, audience)
+        present, entry = new or old, after or before
+        if present is None or entry is None or _is_same(before, after):
+            continue
+        digests = (
+            item.digest.hex() if item and record else None for item, record in ((before, old), (after, new))
+        )
+        found[present.memory_id] = Change(present.memory_id, old, new, refs.of(entry), *digests)
+    return found
+
+
+def _seen(entry: Entry | None, records: Mapping[bytes, Record], audience: Audience | None) -> Record | None:
+    record = records[entry.digest] if entry is not None else None
+    return record if record is not None and admits(record, audience) else None
 
 
 def _is_same(before: Entry | None, after: Entry | None) -> bool:

@@ -130,14 +130,20 @@ class View:
             raise Corrupt("version", entry.row, "stands under another memory's key")
         return kept[1]
 
-    def load(self, entries: Iterable[Entry]) -> None:
-        """Reads the records of many entries in one statement, for `record` to find."""
-        unread = {
-            item.row: item for item in entries if item.row > 0 and self.caches.records.get(item.row) is None
-        }
+    def load(self, entries: Iterable[Entry]) -> dict[bytes, Record]:
+        """Gives the records of many entries by their digests; what was not read yet is read in one statement."""
+        found: dict[bytes, Record] = {}
+        unread: dict[int, Entry] = {}
+        for entry in entries:
+            kept = self.caches.records.get(entry.row) if entry.row > 0 else None
+            if kept is not None and kept[0] == entry.digest and memory_key(kept[1].memory_id) == entry.key:
+                found[entry.digest] = kept[1]
+            else:
+                unread[entry.row] = entry
         for version in lethe_states.get_versions(self.connection, self.project_id, list(unread)):
             entry = unread[version.id]
             self.caches.records.put(entry.row, (entry.digest, self._verified(entry, version)))
+        return found | {entry.digest: self.record(entry) for entry in unread.values()}
 
     def _read_record(self, entry: Entry) -> Record:
         return self._verified(entry, self.version(entry.row))

@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 
+import orjson
+
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_schema import row_range
 
@@ -182,7 +184,7 @@ def claim_rows(connection: Connection, project_id: str, claims: Sequence[str]) -
         " FROM json_each(?) AS wanted ORDER BY wanted.key",
         (project_id, json.dumps([claim_key(claim).hex() for claim in claims])),
     )
-    return {claim: json.loads(found) for claim, (found,) in zip(claims, rows, strict=True)}
+    return {claim: orjson.loads(found) for claim, (found,) in zip(claims, rows, strict=True)}
 
 
 def memory_ids_of(connection: Connection, project_id: str, rows: Sequence[int]) -> dict[int, str]:
