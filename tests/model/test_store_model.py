@@ -275,6 +275,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.shared = self.world.root
         self.merges = 0
         self.erased: set[str] = set()
+        self.topics: dict[str, str] = {}
         for ref in REFS:
             self.world.store.create_branch(PROJECT, ref, self.world.root, "system")
         self._commit(REFS[0], [self.world.root], [add(name, "The port is 80.") for name in NAMES[:4]])
@@ -325,6 +326,22 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(target=changesets, ref=st.sampled_from(REFS), other=st.sampled_from(REFS), answer=contents)
     def merge(self, ref: str, other: str, answer: str) -> Any:
         return self._merged(ref, [self.heads[ref], self.heads[other]], answer) or multiple()
+
+    @rule(name=changesets, topic=st.sampled_from(["refs/topics/one", "refs/topics/two"]))
+    def branch(self, name: str, topic: str) -> None:
+        """A branch begins at any changeset, once; the same again is the same branch."""
+        if self.topics.setdefault(topic, name) == name:
+            assert self.world.store.create_branch(PROJECT, topic, name, "x")["head_changeset_id"] == name
+        else:
+            with pytest.raises(Clash):
+                self.world.store.create_branch(PROJECT, topic, name, "x")
+
+    @rule(topic=st.sampled_from(["refs/topics/one", "refs/topics/two"]), ops=st.lists(any_op(), min_size=2))
+    def commit_on_a_branch(self, topic: str, ops: list[Op]) -> None:
+        """Work goes on from wherever the branch began."""
+        if topic in self.topics:
+            made = self._commit(topic, [self.topics[topic]], self._sound(topic, ops), author="x")
+            self.topics[topic] = made or self.topics[topic]
 
     @rule(ref=st.sampled_from(REFS), other=st.sampled_from(REFS))
     def fast_forward(self, ref: str, other: str) -> None:
@@ -464,7 +481,7 @@ class StoreMachine(RuleBasedStateMachine):
     @invariant()
     def heads_agree(self) -> None:
         found = {row["ref_name"]: row["head_changeset_id"] for row in self.world.store.list_refs(PROJECT)}
-        assert found == {**self.heads, "refs/shared/main": self.shared}
+        assert found == {**self.heads, **self.topics, "refs/shared/main": self.shared}
 
     # how it is done
 
@@ -488,7 +505,7 @@ class StoreMachine(RuleBasedStateMachine):
     def _sound(self, ref: str, ops: Iterable[Op]) -> list[Op]:
         sound: list[Op] = []
         for op in map(self._named, ops):
-            if not self._at_fault([self.heads[ref]], [*sound, op]):
+            if not self._at_fault([(self.heads | self.topics)[ref]], [*sound, op]):
                 sound.append(op)
         return sound
 
@@ -536,7 +553,7 @@ class StoreMachine(RuleBasedStateMachine):
             return None
         made = create(*arguments, *ops, author=author)
         self.model.commit(made, parents, author, applied, met)
-        if ref:
+        if ref in self.heads:
             self.heads[ref] = made
         for entry in self._entries(made):
             assert self.model.salts.setdefault(entry["memory_id"], entry["salt"]) == entry["salt"]
