@@ -20,8 +20,7 @@ from memory_git.lethe.store import LetheStore
 
 NOT_COVERED: dict[str, dict[str, str]] = {
     "changeset": {
-        "request_salt": "the request is not kept; a retry would be told `idempotency_mismatch`",
-        "request_digest": "the same",
+        "request_digest": "the request is not kept; a retry would be told `idempotency_mismatch`",
     },
     "conflict": dict.fromkeys(
         ("status", "outcome", "resolution_note", "resolved_by", "created_at", "updated_at"),
@@ -33,7 +32,7 @@ NOT_COVERED: dict[str, dict[str, str]] = {
     "assembly": dict.fromkeys(
         ("verdict", "note", "created_at", "session_key", "seq"), "feedback is given later"
     ),
-    "project": dict.fromkeys(("number", "created_at"), "bookkeeping that no answer rests on"),
+    "project": dict.fromkeys(("number", "cursor_salt", "created_at"), "bookkeeping that no answer rests on"),
     "merge_nonce": dict.fromkeys(("at", "proposal_id"), "bookkeeping that no answer rests on"),
     "memory_protected_ref_advances": dict.fromkeys(
         ("advance_id", "at"), "bookkeeping that no answer rests on"
@@ -206,7 +205,6 @@ TABLES = [
     "event",
     "manifest",
     "memory_protected_ref_advances",
-    "memory_salt",
     "merge_nonce",
     "node",
     "object_project",

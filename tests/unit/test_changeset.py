@@ -220,9 +220,16 @@ def test_an_op_digest_covers_type_identities_and_payload_but_not_the_place():
 
 
 def test_the_same_request_is_a_replay_and_any_other_under_its_key_a_mismatch():
-    stored = request_digest("0" * 32, request())
-    check_replay("0" * 32, request(), stored, PARENT)
-    check_replay("0" * 32, request(model=None, protected=False, evidence=[]), stored, PARENT)
+    stored = request_digest("a" * 64, request())
+    check_replay(request_digest("a" * 64, request(model=None, protected=False)), stored, PARENT)
+    others = {
+        "authored": request_digest("b" * 64, request()),
+        "control": request_digest("a" * 64, request(protected=True)),
+        "head": request_digest("a" * 64, request(expected_head=OTHER)),
+    }
+    assert len({stored, *others.values()}) == 4
+    with pytest.raises(Clash):
+        check_replay(others["control"], stored, PARENT)
     with pytest.raises(Clash) as found:
-        check_replay("0" * 32, request(message="Other."), stored, PARENT)
+        check_replay(None, stored, PARENT)
     assert (found.value.code, found.value.facts) == ("idempotency_mismatch", {"changeset_id": PARENT})

@@ -58,7 +58,7 @@ CHANGES: dict[str, Json] = {
     "create_ref_if_missing": {"create_ref_if_missing": False},
     "expected_head": {"expected_head": None},
     "protected": {"protected": True},
-    "parents": {"parent_ids": []},
+    "parents": {"parent_ids": ["018f0000-0000-7000-8000-00000000000f"]},
 }
 
 
@@ -312,7 +312,7 @@ def test_a_write_that_was_rolled_back_leaves_nothing_in_the_caches(world: StoreW
 
     def fail(transaction: Transaction) -> None:
         request = world.request(BRANCH, [world.root], add("a", "one"))
-        row, _ = create_changeset(transaction, world.store.feed, read_request(request, iter(())))
+        row = create_changeset(transaction, world.store.feed, read_request(request, iter(()))).row
         assert transaction.state(row.changeset_id).plain_record("a") is not None
         kept.append(row.memories_row)
         raise Clash("lost", "given up")

@@ -105,9 +105,11 @@ def test_a_changeset_has_its_three_digests(row: dict[str, Any]):
         )
     )
     assert integrity_digest(authored, *stamps) == row["integrity_digest"] == expected
-    stated = {name: value for name, value in row["request"].items() if value not in (None, [], False, "")}
-    assert request_digest(row["request_salt"], request) == row["request_digest"]
-    assert row["request_digest"] == sha256([row["request_salt"], stated])
+    controls = {name: row["request"].get(name) or absent for name, absent in CONTROLS.items()}
+    assert request_digest(authored, request) == row["request_digest"] == sha256([authored, controls])
+
+
+CONTROLS = {"expected_head": None, "advance_ref": False, "create_ref_if_missing": False, "protected": False}
 
 
 def expected_view(row: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 authored_digest   over what the author wrote: header, parents by digest, message, op, evidence and verification digests
 integrity_digest  over authored_digest, changeset_id, created_at and state_root: a Merkle chain that covers the state
-request_digest    over the whole create request, control fields included; what an idempotency key is bound to
+request_digest    over authored_digest and the control fields of the create request; what an idempotency key is bound to
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_git.domain import ops as rules
-from memory_git.domain.canonical import canonical_bytes, digest
+from memory_git.domain.canonical import canonical_bytes, digest, plain_bytes, sha256_hex
 from memory_git.domain.errors import Clash, Fault, Invalid
 from memory_git.domain.ids import check_project_id, is_uuid, parse_ref
 from memory_git.domain.ops import Op
@@ -39,6 +39,8 @@ _REQUIRED_NAMES = ("project_id", "ref_name", "author_principal", "message", "ide
 _LIST_NAMES = ("parent_ids", "ops", "evidence", "verification")
 _KNOWN_NAMES = frozenset((*_REQUIRED_NAMES, *OPTIONAL_NAMES, *CONTROL_NAMES, *_LIST_NAMES))
 _ATTACHMENT_KEYS = frozenset(rules.ATTACHMENT_KEYS)
+_OP_FRAME_BYTES = 64
+"""What an op is counted as besides its payload."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,9 @@ class CreateRequest:
     create_ref_if_missing: bool
     faults: tuple[Fault, ...]
     """Faults of ops: told together with those that the state adds."""
-    request_view: Mapping[str, Any]
+    protected: bool = False
+    fresh_ids: frozenset[str] = frozenset()
+    """The memory ids that the request left to the store, which a retry would be given others for."""
     presumed_ids: frozenset[str] = frozenset()
     """The memories that the faulty ops would have made (`projector.apply`, presumed)."""
 
@@ -81,7 +85,8 @@ def read_request(raw: Mapping[str, Any], fresh_ids: Iterator[str]) -> CreateRequ
     When only ops are at fault the request comes back with `faults`, so that the state can add its own.
     """
     faults = _check_names(raw)
-    ops, op_faults = check_ops(raw.get("ops", []), fresh_ids)
+    drawn: list[str] = []
+    ops, op_faults = check_ops(raw.get("ops", []), _noted(fresh_ids, drawn))
     if faults:
         raise invalid_changeset([*faults, *op_faults])
     try:
@@ -96,8 +101,7 @@ def read_request(raw: Mapping[str, Any], fresh_ids: Iterator[str]) -> CreateRequ
         raise invalid_changeset(
             [Fault(None, "ops", "at least one op is needed, except in a merge changeset"), *op_faults]
         )
-    request_view = {name: value for name, value in raw.items() if value not in (None, [], False, "")}
-    _check_size(request_view, op_faults)
+    _check_size(raw, ops, op_faults)
     return CreateRequest(
         project_id=project_id,
         ref_name=ref.name,
@@ -113,14 +117,24 @@ def read_request(raw: Mapping[str, Any], fresh_ids: Iterator[str]) -> CreateRequ
         advance_ref=bool(raw.get("advance_ref")),
         create_ref_if_missing=bool(raw.get("create_ref_if_missing")),
         faults=tuple(op_faults),
-        presumed_ids=presumed_ids(raw.get("ops", []), op_faults),
-        request_view=request_view,
+        protected=bool(raw.get("protected")),
+        fresh_ids=frozenset(drawn),
+        presumed_ids=presumed_ids(raw.get("ops", []), op_faults) if op_faults else frozenset(),
     )
 
 
-def _check_size(request_view: Mapping[str, Any], op_faults: Sequence[Fault]) -> None:
+def _noted(fresh_ids: Iterator[str], drawn: list[str]) -> Iterator[str]:
+    for name in fresh_ids:
+        drawn.append(name)
+        yield name
+
+
+def _check_size(raw: Mapping[str, Any], ops: Sequence[Op], op_faults: Sequence[Fault]) -> None:
     """Refuses a changeset that is too large, or that is not I-JSON: no wire could have brought it."""
-    size = len(canonical_bytes(request_view))
+    if op_faults:
+        canonical_bytes(raw["ops"])
+    size = len(canonical_bytes({name: value for name, value in raw.items() if name != "ops"}))
+    size += sum([len(op.payload_bytes()) + _OP_FRAME_BYTES for op in ops])
     if size > rules.MAX_CHANGESET_BYTES:
         too_large = Fault(None, "ops", f"at most {rules.MAX_CHANGESET_BYTES} bytes", f"{size} bytes")
         raise invalid_changeset([too_large, *op_faults])
@@ -206,12 +220,26 @@ def salted_digest(salt: str, value: Any) -> str:
 
 
 def op_digest(salt: str, op: Op) -> str:
-    """Gives an op's digest (FORMAT §5)."""
-    return salted_digest(salt, op.digest_view())
+    """Gives an op's digest: SHA-256 of canonical JSON `[salt, view]` (FORMAT §5)."""
+    return sha256_hex(b'["%s",%s]' % (salt.encode(), op.view_bytes()))
 
 
 def authored_view(request: CreateRequest, parent_digests: Sequence[str], salts: Salts) -> dict[str, Any]:
     """Gives the view that `authored_digest` covers and an author signs; absent fields are null."""
+    op_digests = [op_digest(salt, op) for salt, op in zip(salts.ops, request.ops, strict=True)]
+    return _authored(request, parent_digests, salts, op_digests)
+
+
+def authored_bytes(
+    request: CreateRequest, parent_digests: Sequence[str], salts: Salts, op_digests: list[str]
+) -> bytes:
+    """Gives the canonical bytes of the authored view, from op digests that are known already."""
+    return plain_bytes(_authored(request, parent_digests, salts, op_digests))
+
+
+def _authored(
+    request: CreateRequest, parent_digests: Sequence[str], salts: Salts, op_digests: list[str]
+) -> dict[str, Any]:
     return {
         "schema_version": SCHEMA_VERSION,
         "project_id": request.project_id,
@@ -224,7 +252,7 @@ def authored_view(request: CreateRequest, parent_digests: Sequence[str], salts: 
         **{name: request.optional.get(name) for name in OPTIONAL_NAMES},
         "idempotency_key": request.idempotency_key,
         "message_digest": salted_digest(salts.message, request.message),
-        "op_digests": [op_digest(salt, op) for salt, op in zip(salts.ops, request.ops, strict=True)],
+        "op_digests": op_digests,
         "evidence_digests": [salted_digest(salts.evidence, item) for item in request.evidence],
         "verification_digests": [salted_digest(salts.verification, item) for item in request.verification],
     }
@@ -242,14 +270,18 @@ def integrity_digest(authored_digest: str, changeset_id: str, created_at: str, s
     )
 
 
-def request_digest(salt: str, request: CreateRequest) -> str:
-    """Gives what binds an idempotency key to a whole request, control fields included."""
-    return salted_digest(salt, request.request_view)
+def request_digest(authored_digest: str, request: CreateRequest) -> str:
+    """Gives what binds an idempotency key to a whole request, control fields included (FORMAT §6.5)."""
+    controls = {name: getattr(request, name) for name in CONTROL_NAMES}
+    return digest([authored_digest, controls])
 
 
-def check_replay(salt: str, request: CreateRequest, stored_digest: str, changeset_id: str) -> None:
-    """Decides that a request is the one that was stored under its key, or raises Clash `idempotency_mismatch`."""
-    if request_digest(salt, request) != stored_digest:
+def check_replay(found_digest: str | None, stored_digest: str, changeset_id: str) -> None:
+    """Decides that a request is the one that was stored under its key, or raises Clash `idempotency_mismatch`.
+
+    `found_digest` is the request's digest under the stored salts; None when they are erased, so that nobody can tell.
+    """
+    if found_digest != stored_digest:
         raise Clash(
             "idempotency_mismatch",
             "the idempotency key was used for another request: use a new key",

@@ -60,9 +60,10 @@ def take_effect(draft: Draft, op: Op) -> None:
 def _add(draft: Draft, op: Op) -> None:
     memory_id, content = _given(op.resulting_event_id), op.payload["content"]
     before = _former(draft, op, memory_id, content)
-    added = _assigned(Record(memory_id, ""), op.payload)
+    fields = {key: _field_value(key, value) for key, value in op.payload.items() if key in RECORD_KEYS}
     owner = draft.owner_of_successor(op, before, None)
-    draft.put_new(op, replace(added, owner_principal=owner, source_trust=op.payload.get("source_trust")))
+    trust = op.payload.get("source_trust")
+    draft.put_new(op, Record(memory_id, owner_principal=owner, source_trust=trust, **fields))
 
 
 def _former(draft: Draft, op: Op, memory_id: str, content: str) -> Record | None:

@@ -94,6 +94,13 @@ def check_project_id(project_id: object) -> str:
 
 def is_memory_id(text: object) -> bool:
     """Decides whether a value may name a memory: any string of 1 to 1,024 bytes without control characters."""
+    if (
+        isinstance(text, str)
+        and 0 < len(text) <= MAX_MEMORY_ID_BYTES
+        and text.isascii()
+        and text.isprintable()
+    ):
+        return True
     return (
         isinstance(text, str)
         and len(text) > 0

@@ -6,8 +6,10 @@ The tables are the rules: `PAYLOAD_KEYS` says which key stands on which op, `KEY
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from memory_git.domain.canonical import canonical_bytes
 
 KIB = 1024
 MAX_PAYLOAD_BYTES = 64 * KIB
@@ -156,6 +158,21 @@ class Op:
     target_event_id: str | None
     resulting_event_id: str | None
     payload: Mapping[str, Any]
+    known_bytes: bytes | None = field(default=None, compare=False, repr=False)
+    """The payload's canonical bytes, where they were written or read before."""
+
+    def payload_bytes(self) -> bytes:
+        """Gives the payload's canonical bytes: what the store keeps."""
+        return canonical_bytes(dict(self.payload)) if self.known_bytes is None else self.known_bytes
+
+    def view_bytes(self) -> bytes:
+        """Gives the canonical bytes of `digest_view`."""
+        return b'{"op_type":"%s","payload":%s,"resulting_event_id":%s,"target_event_id":%s}' % (
+            self.op_type.encode(),
+            self.payload_bytes(),
+            canonical_bytes(self.resulting_event_id),
+            canonical_bytes(self.target_event_id),
+        )
 
     def digest_view(self) -> dict[str, Any]:
         """Gives what an op's digest covers, besides its salt (FORMAT §5)."""
@@ -183,7 +200,7 @@ class Op:
 
     def with_payload(self, **changes: Any) -> Op:
         """Gives the op with some payload keys set."""
-        return replace(self, payload={**self.payload, **changes})
+        return replace(self, payload={**self.payload, **changes}, known_bytes=None)
 
 
 def op_from_json(stored: Mapping[str, Any]) -> Op:

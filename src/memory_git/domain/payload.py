@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memory_git.domain import ops as rules
-from memory_git.domain.canonical import canonical_bytes
+from memory_git.domain.canonical import canonical_bytes, plain_bytes
 from memory_git.domain.errors import Invalid
 from memory_git.domain.ids import is_digest
 from memory_git.domain.policy import VISIBILITIES
@@ -20,37 +20,36 @@ from memory_git.domain.times import format_time, parse_time
 
 Report = Callable[[str, str, str], None]
 """Takes a field, the rule that it breaks, and the size or kind of what was found."""
+Rule = Callable[[str, Any, Report], Any]
+"""Gives a field's value as it is kept; reports what is wrong with it."""
 
 
-def check_payload(op_type: str, payload: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Gives the payload with times in the wire form, sets sorted and nulls left out; reports every value at fault."""
-    allowed = rules.PAYLOAD_KEYS[op_type]
+def check_payload(
+    op_type: str, payload: dict[str, Any], report: Report
+) -> tuple[dict[str, Any], bytes | None]:
+    """Gives the payload with times in the wire form, sets sorted and nulls left out, and its canonical bytes.
+
+    Reports every value at fault; the bytes are None when the payload is not I-JSON.
+    """
+    value_rules = _RULES_OF[op_type]
     checked: dict[str, Any] = {}
     for key, value in payload.items():
-        if key not in allowed:
+        known = value_rules.get(key)
+        if known is None:
             report(f"payload.{show_key(key)}", f"unknown key for {op_type}", "")
         elif value is not None:
-            checked[key] = _check_value(op_type, key, value, report)
+            checked[key] = known[0](known[1], value, report)
     try:
-        payload_bytes = len(canonical_bytes(checked))
+        # Keys are known, so ASCII, and no other value may hold a number.
+        is_plain = "confidence" not in checked and "extra" not in checked
+        payload_bytes = plain_bytes(checked) if is_plain else canonical_bytes(checked)
     except Invalid:
         report("payload", "must be I-JSON: no lone surrogates, no NaN, integers within 2^53-1", "")
-        return checked
-    if payload_bytes > rules.MAX_PAYLOAD_BYTES:
-        report(
-            "payload", f"at most {rules.MAX_PAYLOAD_BYTES} bytes of canonical JSON", f"{payload_bytes} bytes"
-        )
-    return checked
-
-
-def _check_value(op_type: str, key: str, value: Any, report: Report) -> Any:
-    field = f"payload.{key}"
-    if key == "kind" and op_type in rules.ADDING_OPS:
-        return _one_of(field, value, rules.KINDS, report)
-    if key == "status" and op_type == "set_status":
-        return _one_of(field, value, rules.ASSIGNABLE_STATUSES, report)
-    rule = _VALUE_RULES.get(rules.KEY_RULES.get(key, "string"), _string)
-    return rule(field, value, report)
+        return checked, None
+    if len(payload_bytes) > rules.MAX_PAYLOAD_BYTES:
+        size = f"{len(payload_bytes)} bytes"
+        report("payload", f"at most {rules.MAX_PAYLOAD_BYTES} bytes of canonical JSON", size)
+    return checked, payload_bytes
 
 
 def _string(field: str, value: Any, report: Report, most: int = rules.MAX_STRING_BYTES) -> Any:
@@ -158,7 +157,7 @@ def _digest(field: str, value: Any, report: Report) -> Any:
     return value
 
 
-_VALUE_RULES: dict[str, Callable[[str, Any, Report], Any]] = {
+_VALUE_RULES: dict[str, Rule] = {
     "string": _string,
     "note": _note,
     "content": _content,
@@ -177,9 +176,35 @@ _VALUE_RULES: dict[str, Callable[[str, Any, Report], Any]] = {
 }
 
 
+def _kind(field: str, value: Any, report: Report) -> Any:
+    return _one_of(field, value, rules.KINDS, report)
+
+
+def _status(field: str, value: Any, report: Report) -> Any:
+    return _one_of(field, value, rules.ASSIGNABLE_STATUSES, report)
+
+
+def _rules_of(op_type: str) -> dict[str, tuple[Rule, str]]:
+    """Gives the rule and the field's name of each key that an op type takes."""
+    named = {
+        key: _VALUE_RULES.get(rules.KEY_RULES.get(key, "string"), _string)
+        for key in rules.PAYLOAD_KEYS[op_type]
+    }
+    if op_type in rules.ADDING_OPS:
+        named["kind"] = _kind
+    if op_type == "set_status":
+        named["status"] = _status
+    return {key: (rule, f"payload.{key}") for key, rule in named.items()}
+
+
+_RULES_OF = {op_type: _rules_of(op_type) for op_type in rules.OP_TYPES}
+
+
 def in_nfc(value: Any) -> Any:
     """Gives an id in NFC: the same name typed on two systems is one name. What is no string comes back as it is."""
-    return unicodedata.normalize("NFC", value) if isinstance(value, str) else value
+    if not isinstance(value, str) or value.isascii():
+        return value
+    return unicodedata.normalize("NFC", value)
 
 
 def byte_length(text: str) -> int:

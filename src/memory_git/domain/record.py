@@ -174,7 +174,12 @@ def record_digest(salt: str, record: Record) -> str:
 
 def record_bytes_digest(salt: str, body: bytes) -> str:
     """Gives the record digest from the stored canonical bytes, without serialising anew; the salt is hex text."""
-    return hashlib.sha256(b'["' + salt.encode("ascii") + b'",' + body + b"]").hexdigest()
+    return record_bytes_sha256(salt, body).hex()
+
+
+def record_bytes_sha256(salt: str, body: bytes) -> bytes:
+    """Gives the record digest as 32 bytes: what a leaf entry holds."""
+    return hashlib.sha256(b'["%s",%s]' % (salt.encode("ascii"), body)).digest()
 
 
 def attachment_digest(salt: str, attachment: Attachment) -> str:

@@ -35,6 +35,7 @@ from memory_git.domain.trie_node import (
     Node,
     Root,
     child_at,
+    child_rows,
     decode,
     decode_inner,
     decode_leaf,
@@ -60,9 +61,11 @@ __all__ = [
     "NodeWriter",
     "Root",
     "ScratchNodes",
+    "child_rows",
     "decode",
     "diff",
     "get",
+    "get_many",
     "merge",
     "node_digest",
     "put_many",
@@ -88,6 +91,14 @@ def get(nodes: NodeReader, root: Root, key: bytes) -> Entry | None:
         tree = child_at(body, nibble(key, depth))
         depth += 1
     return None
+
+
+def get_many(nodes: NodeReader, root: Root, keys: Sequence[bytes]) -> dict[bytes, Entry]:
+    """Gives the entries of those keys that have one, in one walk; keys ascend."""
+    found: dict[bytes, Entry] = {}
+    if keys and root != EMPTY:
+        _get_many(nodes, root, keys, 0, found)
+    return found
 
 
 def put_many(nodes: NodeWriter, root: Root, changes: Mapping[bytes, Entry | None]) -> Root:
@@ -120,6 +131,22 @@ def merge(nodes: NodeWriter, base: Root, left: Root, right: Root, resolve: Resol
     A key that both sides changed, not to one entry, goes to `resolve(key, base, left, right)`, in key order.
     """
     return _seal(nodes, _merge(nodes, (base, left, right), resolve, 0))
+
+
+def _get_many(
+    nodes: NodeReader, tree: Root, keys: Sequence[bytes], depth: int, found: dict[bytes, Entry]
+) -> None:
+    body = body_of(nodes, tree)
+    if body[0] == LEAF:
+        for key in keys:
+            entry = entry_in(body, key)
+            if entry is not None:
+                found[key] = entry
+        return
+    for slot, group in groupby(keys, lambda key: nibble(key, depth)):
+        child = child_at(body, slot)
+        if child.count:
+            _get_many(nodes, child, list(group), depth + 1, found)
 
 
 def _check(key: bytes, entry: Entry | None) -> None:

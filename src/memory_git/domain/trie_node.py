@@ -30,6 +30,7 @@ PAIR_BYTES, DIGEST_BYTES = 64, 32
 
 _LEAVES = tuple(Struct(">BB" + "32s32s" * n + "qqqI" * n) for n in range(LEAF_MAX + 1))
 _INNERS = tuple(Struct(">BIH" + "32s" * n + "qI" * n) for n in range(FAN_OUT + 1))
+_POINTERS = tuple(Struct(">" + "qI" * n) for n in range(FAN_OUT + 1))
 _PAIR = Struct(">32s32s")
 _PROVENANCE = Struct(">qqqI")
 _COUNT_BITMAP = Struct(">IH")
@@ -208,6 +209,14 @@ def differing_entries(one: bytes, other: bytes, by: By) -> list[tuple[Entry, Ent
 def is_same(left: Root, right: Root, by: By) -> bool:
     """Decides whether two subtrees need not be compared any further."""
     return left.row == right.row if by == "row" else left.digest == right.digest
+
+
+def child_rows(body: bytes) -> tuple[int, ...]:
+    """Gives the rows of an inner body's children, none of a leaf's; decodes nothing else."""
+    if body[0] == LEAF:
+        return ()
+    pointers = _POINTERS[bitmap_of(body).bit_count()]
+    return pointers.unpack_from(body, len(body) - pointers.size)[::2]
 
 
 def entry_in(body: bytes, key: bytes) -> Entry | None:

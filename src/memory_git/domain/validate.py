@@ -75,8 +75,9 @@ def _check_op(ordinal: int, item: object, fresh_ids: Iterator[str], report: Repo
     if not isinstance(item, dict):
         report("op", "must be an object", kind_of(item))
         return None
-    for key in sorted(item.keys() - _OP_KEYS):
-        report(show_key(key), "unknown key of an op", "")
+    if not item.keys() <= _OP_KEYS:
+        for key in sorted(item.keys() - _OP_KEYS):
+            report(show_key(key), "unknown key of an op", "")
     op_type = item.get("op_type")
     if not isinstance(op_type, str) or op_type not in rules.PAYLOAD_KEYS:
         report("op_type", f"must be one of {', '.join(rules.OP_TYPES)}", kind_of(op_type))
@@ -85,10 +86,10 @@ def _check_op(ordinal: int, item: object, fresh_ids: Iterator[str], report: Repo
     if not isinstance(payload, dict):
         report("payload", "must be an object", kind_of(payload))
         return None
-    payload = check_payload(op_type, payload, report)
+    payload, payload_bytes = check_payload(op_type, payload, report)
     target = _identity(item, payload, "target_event_id", _target_channels(op_type), report)
     result = _identity(item, payload, "resulting_event_id", rules.RESULT_CHANNELS.get(op_type, ()), report)
-    op = Op(ordinal, op_type, target, result, payload)
+    op = Op(ordinal, op_type, target, result, payload, payload_bytes)
     _check_requirements(op, report)
     if result is None and _makes_record(op_type, payload):
         return replace(op, resulting_event_id=next(fresh_ids))
@@ -108,17 +109,25 @@ def _identity(
     item: Mapping[str, Any], payload: Mapping[str, Any], field: str, channels: tuple[str, ...], report: Report
 ) -> str | None:
     """Gives the one identity that all channels name, the op-level field first; None when none does."""
-    named = {field: item.get(field), **{f"payload.{channel}": payload.get(channel) for channel in channels}}
-    named = {channel: in_nfc(value) for channel, value in named.items() if value not in (None, "")}
-    for channel, value in named.items():
-        if not is_memory_id(value):
-            report(
-                channel, "must be a memory id: 1 to 1,024 bytes without control characters", size_of(value)
-            )
-    values = list(named.values())
-    if any(value != values[0] for value in values[1:]):
-        report(field, f"the identity channels {', '.join(named)} disagree", "")
-    return values[0] if values and is_memory_id(values[0]) else None
+    values: dict[str, Any] = {}
+    for channel, value in ((field, item.get(field)), *((name, payload.get(name)) for name in channels)):
+        if value not in (None, ""):
+            values[channel] = in_nfc(value)
+    if not values:
+        return None
+    given = list(values.values())
+    faulty = [channel for channel, value in values.items() if not is_memory_id(value)]
+    for channel in faulty:
+        shown = channel if channel == field else f"payload.{channel}"
+        report(
+            shown,
+            "must be a memory id: 1 to 1,024 bytes without control characters",
+            size_of(values[channel]),
+        )
+    if any(value != given[0] for value in given[1:]):
+        named = ", ".join(channel if channel == field else f"payload.{channel}" for channel in values)
+        report(field, f"the identity channels {named} disagree", "")
+    return None if next(iter(values)) in faulty else given[0]
 
 
 def _check_requirements(op: Op, report: Report) -> None:
@@ -129,8 +138,8 @@ def _check_requirements(op: Op, report: Report) -> None:
     if op.resulting_event_id is not None and op.op_type in _TAKES_NO_RESULT:
         report("resulting_event_id", f"{op.op_type} makes no memory", "")
     cleared = op.payload.get("clear")
-    for key in sorted(op.payload):
-        if isinstance(cleared, list) and key in cleared:
+    if isinstance(cleared, list):
+        for key in sorted(op.payload.keys() & {item for item in cleared if isinstance(item, str)}):
             report(f"payload.{key}", "is assigned and cleared at once", "")
     _REQUIREMENTS[op.op_type](op, report)
 

@@ -20,6 +20,7 @@ _UNSPACED_CLASS = (
 )
 _RUNS = re.compile(f"[{_UNSPACED_CLASS}]+|[^{_UNSPACED_CLASS}]+")
 _UNSPACED = re.compile(f"[{_UNSPACED_CLASS}]")
+_ASCII_WORDS = re.compile("[a-z0-9]+")
 _INVISIBLE = {0xAD, 0x200C, 0x200D, 0x2060, 0xFEFF, 0x180B, 0x180C, 0x180D, *range(0xFE00, 0xFE10)}
 
 
@@ -43,6 +44,8 @@ def words(text: str) -> list[str]:
     >>> words("Die Straße nach 東京都, 24 km")
     ['die', 'strasse', 'nach', '東京', '京都', '24', 'km']
     """
+    if text.isascii():
+        return _ASCII_WORDS.findall(text.lower())
     folded = unicodedata.normalize("NFKC", text.translate(_INVISIBLE_TO_NOTHING))
     folded = unicodedata.normalize("NFKC", folded.casefold())
     found: list[str] = []

@@ -152,18 +152,28 @@ class Caches:
         """changeset row → its tries, and their nodes that are not stored."""
         self.unstored_rows = itertools.count(1)
         self.last_rows: dict[tuple[str, str], int] = {}
-        """(project, table) → the greatest row ever given out; stands outside every rollback."""
-        self.write_lock = threading.Lock()
+        """(project, table) → the greatest row ever given out; stands outside every rollback. Only the writer asks."""
+        self._epoch_lock = threading.Lock()
         self._epochs: dict[str, int] = {}
 
     def enter_epoch(self, project_id: str, epoch: int) -> None:
         """Drops what holds text of records once a project was redacted since, also by another process."""
         if self._epochs.get(project_id, 0) < epoch:
-            self._epochs[project_id] = epoch
-            self.records.clear()
-            self.claims.clear()
-            kept.forget()
-            self.ops.clear()
-            self.authored.clear()
-            self.heads.clear()
-            self.contradictions.clear()
+            with self._epoch_lock:
+                self._epochs[project_id] = max(epoch, self._epochs.get(project_id, 0))
+                self.records.clear()
+                self.claims.clear()
+                kept.forget()
+                self.ops.clear()
+                self.authored.clear()
+                self.heads.clear()
+                self.contradictions.clear()
+
+    def keep(
+        self, project_id: str, epoch: int, row: int, digest: bytes, record: Record, claims: frozenset[str]
+    ) -> None:
+        """Keeps the record of a version that was just made, unless its project was redacted since."""
+        with self._epoch_lock:
+            if self._epochs.get(project_id, 0) <= epoch:
+                self.records.put(row, (digest, record))
+                self.claims.put(row, (digest, claims))

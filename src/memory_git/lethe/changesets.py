@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory_git.domain.canonical import decode, digest, sha256_hex
-from memory_git.domain.changeset import OPTIONAL_NAMES, SCHEMA_VERSION, integrity_digest, salted_digest
+import orjson
+
+from memory_git.domain.canonical import decode, sha256_hex
+from memory_git.domain.changeset import (
+    OPTIONAL_NAMES,
+    SCHEMA_VERSION,
+    CreateRequest,
+    integrity_digest,
+    op_digest,
+    salted_digest,
+)
 from memory_git.domain.conflict import Authored
 from memory_git.domain.errors import Corrupt
 from memory_git.domain.ops import Op, op_from_json
@@ -26,7 +36,12 @@ def shown_changeset(view: View, row: ChangesetRow, audience: Audience | None = N
     """
     authored = check_changeset(row)
     ops = stored_ops(view, row, audience)
-    told = not any(op.get("withheld") for op in ops)
+    return _shown(row, authored, ops, told=not any(op.get("withheld") for op in ops))
+
+
+def _shown(
+    row: ChangesetRow, authored: Mapping[str, Any], ops: list[dict[str, Any]], *, told: bool
+) -> dict[str, Any]:
     return {
         "changeset_id": row.changeset_id,
         "schema_version": SCHEMA_VERSION,
@@ -41,10 +56,10 @@ def shown_changeset(view: View, row: ChangesetRow, audience: Audience | None = N
         "created_at": row.created_at,
         "idempotency_key": row.idempotency_key,
         "ops": ops,
-        "evidence": decode(row.evidence) if row.evidence and told else [],
+        "evidence": orjson.loads(row.evidence) if row.evidence and told else [],
         "evidence_salt": row.evidence_salt if told else None,
         "evidence_digests": authored["evidence_digests"],
-        "verification": decode(row.verification) if row.verification and told else [],
+        "verification": orjson.loads(row.verification) if row.verification and told else [],
         "verification_salt": row.verification_salt if told else None,
         "verification_digests": authored["verification_digests"],
         "state_root": row.state_root,
@@ -53,6 +68,15 @@ def shown_changeset(view: View, row: ChangesetRow, audience: Audience | None = N
         "digest_version": row.digest_version,
         "author_signature": row.author_signature,
     }
+
+
+def created_changeset(row: ChangesetRow, request: CreateRequest, ops: Sequence[OpRow]) -> dict[str, Any]:
+    """Gives a changeset that was just stored in the wire form, from what was stored."""
+    shown = [
+        {**op.to_json(), "op_digest": stored.op_digest, "op_salt": stored.salt}
+        for op, stored in zip(request.ops, ops, strict=True)
+    ]
+    return _shown(row, orjson.loads(row.authored_view), shown, told=True)
 
 
 def check_changeset(row: ChangesetRow) -> dict[str, Any]:
@@ -123,8 +147,8 @@ def _shown_op(row: ChangesetRow, op: OpRow, audience: Audience | None) -> dict[s
     if audience is not None and not audience.admits(op.visibility, op.owner_principal or None):
         return {"ordinal": op.ordinal, "op_digest": op.op_digest, "withheld": True}
     payload = decode(op.payload)
-    read = Op(op.ordinal, op.op_type, op.target_event_id, op.resulting_event_id, payload)
-    if digest([op.salt, read.digest_view()]) != op.op_digest:
+    read = Op(op.ordinal, op.op_type, op.target_event_id, op.resulting_event_id, payload, op.payload)
+    if op_digest(op.salt or "", read) != op.op_digest:
         raise _corrupt(row, f"op {op.ordinal} does not agree with its digest")
     return {**read.to_json(), "op_digest": op.op_digest, "op_salt": op.salt}
 

@@ -79,6 +79,7 @@ def collect(transaction: Transaction, far: int = FAR) -> Collection:
     at = (transaction.connection, transaction.project_id)
     lethe_nodes.drop_tops(*at, found.changesets)
     lethe_nodes.delete_nodes(*at, found.nodes)
+    transaction.connection.forget()
     return found
 
 
@@ -101,6 +102,7 @@ def _store_again(transaction: Transaction, row: StateRow) -> None:
     transaction.flush((memories, edges))
     at = (transaction.connection, transaction.project_id)
     lethe_nodes.set_tops(*at, row.id, memories.row, edges.row)
+    transaction.connection.forget()
 
 
 def _kept(view: View, states: list[StateRow], far: int) -> set[int]:

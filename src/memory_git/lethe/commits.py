@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memory_git.domain import trie
-from memory_git.domain.canonical import canonical_bytes, sha256_hex
+from memory_git.domain.canonical import canonical_bytes, digest, sha256_hex
 from memory_git.domain.changeset import (
     DIGEST_VERSION,
     CreateRequest,
     Salts,
+    authored_bytes,
     authored_view,
     check_replay,
     integrity_digest,
@@ -40,51 +41,93 @@ from memory_git.lethe.merging import (
     refuse_erased,
     write_merged,
 )
-from memory_git.lethe.refs import create_ref, move_ref, ref_moved, refuse_protected
+from memory_git.lethe.refs import create_ref, known_ref, move_ref, ref_moved, refuse_protected
 from memory_git.lethe.session import Roots, StoredState, Transaction, View
 from memory_git.storage import lethe_history, lethe_redaction
 from memory_git.storage.lethe_history import ChangesetRow, OpRow, RefRow
 
 _OPEN_REACH = Reach("public", "")
+FEW_OPS = 16
+"""More ops than this are worth a query and a walk for all of them."""
 
 
-def create_changeset(
-    transaction: Transaction, feed: Feed, request: CreateRequest
-) -> tuple[ChangesetRow, bool]:
-    """Stores a changeset and gives it, and whether an earlier equal request had stored it already."""
+@dataclass(frozen=True, slots=True)
+class Created:
+    """A stored changeset, its ops as they were read and as they are stored, and whether an earlier request had stored it."""
+
+    row: ChangesetRow
+    ops: tuple[OpRow, ...]
+    request: CreateRequest | None
+
+
+def create_changeset(transaction: Transaction, feed: Feed, request: CreateRequest) -> Created:
+    """Stores a changeset and gives it; for a request that was answered before, the changeset of then."""
     earlier = lethe_history.changeset_of_key(
         transaction.connection, request.project_id, request.author_principal, request.idempotency_key
     )
     if earlier is not None:
-        check_replay(earlier.request_salt, request, earlier.request_digest, earlier.changeset_id)
-        return earlier, True
+        _check_replay(transaction, request, earlier)
+        return Created(earlier, (), None)
     parents = _parents(transaction, request)
     ref = _target_ref(transaction, request, [parent.changeset_id for parent in parents])
-    row = _store(transaction, request, parents)
+    created = _store(transaction, request, parents)
+    transaction.connection.memo["changeset", created.row.changeset_id] = created.row
     if request.advance_ref:
-        _advance(transaction, feed, request, ref, row.changeset_id)
-    return row, False
+        _advance(transaction, feed, request, ref, created.row.changeset_id)
+    return created
+
+
+def _check_replay(transaction: Transaction, request: CreateRequest, stored: ChangesetRow) -> None:
+    """Refuses another request under a used key; the same one has the stored digests under the stored salts."""
+    rows = lethe_history.ops_of(transaction.connection, transaction.project_id, stored.id)
+    is_erased = stored.message_salt is None or any(row.salt is None for row in rows)
+    if request.faults or is_erased or len(rows) != len(request.ops):
+        check_replay(None, stored.request_digest, stored.changeset_id)
+    salts = Salts(
+        stored.message_salt or "",
+        stored.evidence_salt or "",
+        stored.verification_salt or "",
+        tuple(row.salt or "" for row in rows),
+    )
+    ops = tuple(
+        replace(op, resulting_event_id=row.resulting_event_id)
+        if op.resulting_event_id in request.fresh_ids
+        else op
+        for op, row in zip(request.ops, rows, strict=True)
+    )
+    if _parent_names(request) != stored.parents:
+        check_replay(None, stored.request_digest, stored.changeset_id)
+    parents = [transaction.changeset(name) for name in stored.parents]
+    known = _with_parents(replace(request, ops=ops), parents)
+    view = authored_view(known, [parent.integrity_digest for parent in parents], salts)
+    check_replay(request_digest(digest(view), request), stored.request_digest, stored.changeset_id)
 
 
 def _parents(transaction: Transaction, request: CreateRequest) -> list[ChangesetRow]:
-    names = request.parent_ids or ((request.expected_head,) if request.expected_head else ())
+    names = _parent_names(request)
     if not names:
         raise Invalid("parents_needed", "name the parent changeset(s), or the expected head", request.faults)
     found = []
     for name in names:
-        row = lethe_history.get_changeset(transaction.connection, transaction.project_id, name)
-        if row is None:
+        row = transaction.connection.memo.get(("changeset", name)) or lethe_history.get_changeset(
+            transaction.connection, transaction.project_id, name
+        )
+        if row is None or row.project_id != transaction.project_id:
             raise NotFound("changeset_not_found", "a parent is not a changeset of this project")
         found.append(row)
     return found
 
 
+def _parent_names(request: CreateRequest) -> tuple[str, ...]:
+    return request.parent_ids or ((request.expected_head,) if request.expected_head else ())
+
+
 def _target_ref(transaction: Transaction, request: CreateRequest, parents: list[str]) -> RefRow | None:
     """Gives the ref that is to move, or None for one that is to be made; refuses what may not move."""
-    row = lethe_history.get_ref(transaction.connection, transaction.project_id, request.ref_name)
+    row = known_ref(transaction, request.ref_name)
     if not request.advance_ref:
         return row
-    refuse_protected(request.ref_name, row, asked=bool(request.request_view.get("protected")))
+    refuse_protected(request.ref_name, row, asked=request.protected)
     if row is None:
         if not request.create_ref_if_missing:
             raise NotFound(
@@ -118,16 +161,25 @@ class Base:
     merged: Merged | None
 
 
-def _store(transaction: Transaction, request: CreateRequest, parents: list[ChangesetRow]) -> ChangesetRow:
+def _store(transaction: Transaction, request: CreateRequest, parents: list[ChangesetRow]) -> Created:
     changeset_row = transaction.next_row("changeset")
     base = base_of(transaction, parents)
     if base.merged is not None:
         refuse_erased(base.merged)
+    if len(request.ops) > FEW_OPS:
+        _foresee(transaction, request.ops, base)
     _refuse_redacted(transaction, request.ops)
     applied = apply_ops(transaction, request.ops, base, request.faults, presumed=request.presumed_ids)
     memories, edges = write_state(transaction, applied, base, changeset_row)
     transaction.flush((memories, edges))
     return write_changeset(transaction, request, parents, applied, (memories, edges), changeset_row)
+
+
+def _foresee(transaction: Transaction, ops: Sequence[Op], base: Base) -> None:
+    names = list(dict.fromkeys([name for op in ops for name in op.memory_ids()]))
+    transaction.foresee(names)
+    for state in base.parents:
+        state.foresee(names)
 
 
 def base_of(view: View, parents: list[ChangesetRow]) -> Base:
@@ -196,7 +248,7 @@ def write_state(transaction: Transaction, applied: Applied, base: Base, changese
         memories, edges = base.parents[0].memories, base.parents[0].edges
     else:
         memories, edges = write_merged(transaction, base.merged, changeset_row, applied.records.keys())
-    state = StoredState(transaction, (memories, edges))
+    state = base.parents[0] if base.merged is None else StoredState(transaction, (memories, edges))
     puts: dict[bytes, Entry | None] = {}
     for memory_id, record in applied.records.items():
         first, second = _entries_before(memory_id, state, base)
@@ -228,21 +280,18 @@ def write_changeset(
     applied: Applied,
     roots: Roots,
     changeset_row: int,
-) -> ChangesetRow:
+) -> Created:
     """Writes a changeset whose state is written already, with its ops, fresh ids and salts."""
     sources = transaction.sources
-    salts = Salts(
-        sources.new_salt(),
-        sources.new_salt(),
-        sources.new_salt(),
-        tuple(sources.new_salt() for _ in request.ops),
-    )
+    message, evidence, verification, *of_ops = sources.new_salts(3 + len(request.ops))
+    salts = Salts(message, evidence, verification, tuple(of_ops))
     if not request.parent_ids:
         request = _with_parents(request, parents)
-    view = canonical_bytes(authored_view(request, [parent.integrity_digest for parent in parents], salts))
+    ops = _op_rows(request, salts, applied, changeset_row)
+    op_digests = [op.op_digest for op in ops]
+    view = authored_bytes(request, [parent.integrity_digest for parent in parents], salts, op_digests)
     authored, root = sha256_hex(view), state_root(roots[0].digest, roots[1].digest)
     changeset_id, created_at = sources.new_id(), format_time(sources.now())
-    request_salt = sources.new_salt()
     row = ChangesetRow(
         id=changeset_row,
         project_id=request.project_id,
@@ -270,12 +319,11 @@ def write_changeset(
         integrity_digest=integrity_digest(authored, changeset_id, created_at, root),
         digest_version=DIGEST_VERSION,
         author_signature=None,
-        request_salt=request_salt,
-        request_digest=request_digest(request_salt, request),
+        request_digest=request_digest(authored, request),
     )
-    lethe_history.put_changeset(transaction.connection, row, _op_rows(request, salts, applied, changeset_row))
+    lethe_history.put_changeset(transaction.connection, row, ops)
     lethe_history.put_object(transaction.connection, changeset_id, request.project_id, "changeset")
-    return row
+    return Created(row, tuple(ops), request)
 
 
 def _with_parents(request: CreateRequest, parents: list[ChangesetRow]) -> CreateRequest:
@@ -294,7 +342,7 @@ def _op_rows(request: CreateRequest, salts: Salts, applied: Applied, changeset_r
                 op.op_type,
                 op.target_event_id,
                 op.resulting_event_id,
-                canonical_bytes(dict(op.payload)),
+                op.payload_bytes(),
                 salt,
                 op_digest(salt, op),
                 reach.visibility,

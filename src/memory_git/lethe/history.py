@@ -60,7 +60,7 @@ def log(
     }
     if not page.frontier:
         return shown
-    return {**shown, "next": write_cursor(Walk(head, page.frontier, first_parent), _cursor_salt(view))}
+    return {**shown, "next": write_cursor(Walk(head, page.frontier, first_parent), view.project.cursor_salt)}
 
 
 def with_originals(view: View, row: ChangesetRow, audience: Audience | None) -> dict[str, Any]:
@@ -75,18 +75,13 @@ def _frontier(view: View, before: str, head: str, first_parent: bool) -> tuple[s
     if is_uuid(before):
         walk = Walk(before, (before,), first_parent)
     else:
-        walk = read_cursor(before, _cursor_salt(view))
+        walk = read_cursor(before, view.project.cursor_salt)
     graph = view.graph()
     if walk.first_parent != first_parent or walk.head not in graph:
         raise bad_cursor()
     if not graph.is_ancestor(walk.head, head):
         raise bad_cursor()
     return walk.frontier
-
-
-def _cursor_salt(view: View) -> str:
-    """Gives the salt of the root's request: stored, never served, and the same in every process."""
-    return view.changeset(view.project.root_changeset_id or "").request_salt
 
 
 def memories(

@@ -29,6 +29,10 @@ ROOT_AUTHOR = "system"
 def require_project(connection: Connection, project_id: str) -> ProjectRow:
     """Gives a project that Memory Git is used in, or raises NotFound `project_not_found`."""
     check_project_id(project_id)
+    return connection.recall(("project", project_id), lambda: _read_project(connection, project_id))
+
+
+def _read_project(connection: Connection, project_id: str) -> ProjectRow:
     found = lethe_history.get_project(connection, project_id)
     if found is None or found.root_changeset_id is None:
         raise NotFound(
@@ -43,7 +47,7 @@ def known_project(connection: Connection, project_id: str, sources: Sources) -> 
     found = lethe_history.get_project(connection, project_id)
     if found is None:
         number = lethe_history.next_project_number(connection)
-        found = ProjectRow(project_id, number, None, 0, format_time(sources.now()))
+        found = ProjectRow(project_id, number, None, 0, sources.new_salt(), format_time(sources.now()))
         lethe_history.put_project(connection, found)
     return found
 
@@ -61,6 +65,7 @@ def init_project(
     row = _write_root(transaction)
     project = replace(project, root_changeset_id=row.changeset_id)
     lethe_history.set_root(connection, project)
+    connection.forget()
     create_ref(transaction, feed, SHARED_MAIN, row.changeset_id, ROOT_AUTHOR, protected=True, reason="root")
     return project
 
@@ -73,9 +78,8 @@ def _write_root(transaction: Transaction) -> ChangesetRow:
         entries[entry.key] = entry
     memories = trie.put_many(transaction, EMPTY, entries)
     transaction.flush((memories, EMPTY))
-    return write_changeset(
-        transaction, root_request(transaction.project_id), [], Applied(), (memories, EMPTY), changeset_row
-    )
+    request = root_request(transaction.project_id)
+    return write_changeset(transaction, request, [], Applied(), (memories, EMPTY), changeset_row).row
 
 
 def root_request(project_id: str) -> CreateRequest:
@@ -95,5 +99,4 @@ def root_request(project_id: str) -> CreateRequest:
         advance_ref=False,
         create_ref_if_missing=False,
         faults=(),
-        request_view={"project_id": project_id, "idempotency_key": ROOT_KEY},
     )

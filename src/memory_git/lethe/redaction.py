@@ -14,6 +14,7 @@ from typing import Any
 
 from memory_git.domain import chain
 from memory_git.domain.canonical import canonical_bytes, decode
+from memory_git.domain.claims import claims_of
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.record import Record, record_from_bytes
 from memory_git.domain.times import format_time
@@ -33,9 +34,10 @@ def redact(transaction: Transaction, memory_id: str, principal: str, reason: str
     lethe_conflicts.erase(connection, project_id, _conflicts_naming(transaction, set(names)))
     versions = ops = events = 0
     for name in names:
-        rows = [row for row, _ in lethe_redaction.bodies_of(connection, project_id, name)]
-        lethe_redaction.erase_versions(connection, project_id, name, rows)
-        versions += len(rows)
+        bodies = lethe_redaction.bodies_of(connection, project_id, name)
+        claims = {row: claims_of(record_from_bytes(body)) for row, body in bodies}
+        lethe_redaction.erase_versions(connection, project_id, name, claims)
+        versions += len(bodies)
         ops += lethe_redaction.erase_ops(connection, project_id, name)
         events += lethe_redaction.erase_events(connection, project_id, name)
     lethe_redaction.merge_words(connection)
@@ -56,6 +58,7 @@ def redact(transaction: Transaction, memory_id: str, principal: str, reason: str
     previous = earlier[-1].redaction_digest if earlier else None
     row = replace(row, redaction_digest=chain.link(previous, redaction_view(row)))
     lethe_redaction.put_redaction(connection, row, names)
+    connection.forget()
     return row
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from typing import Any
 
 from memory_git.domain import chain
@@ -17,16 +16,31 @@ from memory_git.storage.lethe_history import RefMove, RefRow
 
 def shown_ref(row: RefRow) -> dict[str, Any]:
     """Gives the wire form of a ref."""
-    return {**asdict(row), "protected": bool(row.protected)}
+    return {**row._asdict(), "protected": bool(row.protected)}
 
 
 def require_ref(view: View, ref_name: str) -> RefRow:
     """Gives a ref, or raises NotFound `ref_not_found`."""
     parse_ref(ref_name)
-    found = lethe_history.get_ref(view.connection, view.project_id, ref_name)
+    found = known_ref(view, ref_name)
     if found is None:
         raise NotFound("ref_not_found", "no such ref in this project")
     return found
+
+
+def known_ref(view: View, ref_name: str) -> RefRow | None:
+    """Gives a ref, or None."""
+    return view.connection.recall(
+        ("ref", view.project_id, ref_name),
+        lambda: lethe_history.get_ref(view.connection, view.project_id, ref_name),
+    )
+
+
+def _last_move(view: View, ref_name: str) -> RefMove | None:
+    return view.connection.recall(
+        ("last move", view.project_id, ref_name),
+        lambda: lethe_history.last_move(view.connection, view.project_id, ref_name),
+    )
 
 
 def refuse_protected(ref_name: str, row: RefRow | None, asked: bool = False) -> None:
@@ -52,6 +66,7 @@ def create_ref(
     at = format_time(transaction.sources.now())
     row = RefRow(transaction.project_id, ref_name, head, int(protected), 1, at, at, principal)
     lethe_history.put_ref(transaction.connection, row)
+    _remember(transaction, row)
     _log(transaction, feed, row, None, reason)
     return row
 
@@ -61,13 +76,18 @@ def move_ref(
 ) -> RefRow:
     """Moves a ref from the head that was read; raises Clash `ref_moved` when it has another by now."""
     at = _monotone(transaction, row.ref_name, format_time(transaction.sources.now()))
-    moved = replace(
-        row, head_changeset_id=new_head, version=row.version + 1, updated_at=at, updated_by=principal
+    moved = row._replace(
+        head_changeset_id=new_head, version=row.version + 1, updated_at=at, updated_by=principal
     )
     if not lethe_history.swap_head(transaction.connection, moved, row.head_changeset_id):
         raise ref_moved(require_ref(transaction, row.ref_name))
+    _remember(transaction, moved)
     _log(transaction, feed, moved, row.head_changeset_id, reason)
     return moved
+
+
+def _remember(transaction: Transaction, row: RefRow) -> None:
+    transaction.connection.memo["ref", row.project_id, row.ref_name] = row
 
 
 def ref_moved(row: RefRow) -> Clash:
@@ -81,12 +101,12 @@ def ref_moved(row: RefRow) -> Clash:
 
 
 def _monotone(transaction: Transaction, ref_name: str, at: str) -> str:
-    last = lethe_history.last_move(transaction.connection, transaction.project_id, ref_name)
+    last = _last_move(transaction, ref_name)
     return max(at, last.at) if last else at
 
 
 def _log(transaction: Transaction, feed: Feed, row: RefRow, from_head: str | None, reason: str) -> None:
-    last = lethe_history.last_move(transaction.connection, transaction.project_id, row.ref_name)
+    last = _last_move(transaction, row.ref_name)
     move = RefMove(
         row.project_id,
         row.ref_name,
@@ -98,8 +118,9 @@ def _log(transaction: Transaction, feed: Feed, row: RefRow, from_head: str | Non
         row.updated_at,
         "",
     )
-    move = replace(move, digest=chain.link(last.digest if last else None, move_view(move)))
+    move = move._replace(digest=chain.link(last.digest if last else None, move_view(move)))
     lethe_history.put_move(transaction.connection, move)
+    transaction.connection.memo["last move", row.project_id, row.ref_name] = move
     facts: dict[str, Any] = {
         "ref_name": row.ref_name,
         "from_head": from_head,
@@ -115,14 +136,14 @@ def _announce(feed: Feed, project_id: str, facts: dict[str, Any]) -> None:
 
 def move_view(move: RefMove) -> dict[str, Any]:
     """Gives what the chain of a ref's log covers of one move (FORMAT §8)."""
-    return {name: value for name, value in asdict(move).items() if name != "digest"}
+    return {name: value for name, value in move._asdict().items() if name != "digest"}
 
 
 def create_branch(
     transaction: Transaction, feed: Feed, ref_name: str, head: str, principal: str, protected: bool
 ) -> RefRow:
     """Makes an unprotected ref at a changeset; the same again gives the same ref."""
-    found = lethe_history.get_ref(transaction.connection, transaction.project_id, ref_name)
+    found = known_ref(transaction, ref_name)
     refuse_protected(ref_name, found, asked=protected)
     transaction.changeset(head)
     if found is None:

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import msgspec
 
@@ -18,7 +17,7 @@ from memory_git.domain.errors import Corrupt
 from memory_git.domain.node_store import NodeReader, load
 from memory_git.domain.ops import Op
 from memory_git.domain.projector import Applied, Reach
-from memory_git.domain.record import Edge, Record, record_bytes_digest
+from memory_git.domain.record import Edge, Record, record_bytes_sha256
 from memory_git.domain.state_root import edge_key, memory_key, state_root
 from memory_git.domain.trie import EMPTY, Entry, MemoryNodes, Root
 from memory_git.lethe import events
@@ -60,7 +59,7 @@ class _Recomputed(Transaction):
         """Gives a stored salt; none is made here."""
         found = lethe_states.get_salt(self.connection, self.project_id, memory_id)
         if found is None:
-            raise Corrupt("memory_salt", memory_id, "is absent")
+            raise Corrupt("version", memory_id, "no version has a salt")
         return found
 
     def add_version(
@@ -78,16 +77,19 @@ class _Recomputed(Transaction):
             return self._opaque(stored)
         previous = before or second
         body = record.to_bytes()
-        digest = bytes.fromhex(record_bytes_digest(self.salt(record.memory_id), body))
+        salt = self.salt(record.memory_id)
+        digest = record_bytes_sha256(salt, body)
         expected = VersionRow(
             stored.row,
             self.project_id,
             record.memory_id,
+            lethe_states.key_index(key),
             changeset_row,
             ordinal,
             previous.row if previous else None,
             second.row if second and before and second.row != before.row else None,
             digest,
+            bytes.fromhex(salt),
             body,
         )
         if self.version(stored.row) != expected:
@@ -318,8 +320,7 @@ class Replay:
 
 
 def _with_roots(row: ChangesetRow, roots: Roots) -> ChangesetRow:
-    return replace(
-        row,
+    return row._replace(
         memories_row=roots[0].row,
         memories_digest=roots[0].digest,
         memories_count=roots[0].count,

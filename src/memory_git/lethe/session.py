@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from memory_git.domain import trie
@@ -10,7 +10,7 @@ from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.conflicts import claims_of
 from memory_git.domain.errors import Corrupt, NotFound
 from memory_git.domain.policy import Audience
-from memory_git.domain.record import Conflicted, Edge, Record, record_bytes_digest, record_from_bytes
+from memory_git.domain.record import Conflicted, Edge, Record, record_bytes_sha256, record_from_bytes
 from memory_git.domain.state_root import edge_key, memory_key
 from memory_git.domain.trie import Entry, Root
 from memory_git.domain.words import words
@@ -23,6 +23,8 @@ from memory_git.storage.lethe_history import ChangesetRow, ProjectRow, StateRow
 from memory_git.storage.lethe_schema import FIRST_ROW
 from memory_git.storage.lethe_states import EdgeRow, VersionRow
 
+MOST_HANDED_ON = 1_000
+"""A write of more records than this does not fill the caches: an import would empty them of what is in use."""
 REDACTED = "redacted"
 Roots = tuple[Root, Root]
 """The memories' trie and the relationships' trie."""
@@ -41,7 +43,10 @@ class View:
         self.project = project
         self.project_id = project.project_id
         self.caches = caches
-        self.epoch = lethe_redaction.epoch(connection, project.project_id)
+        self.epoch = connection.recall(
+            ("redaction epoch", project.project_id),
+            lambda: lethe_redaction.epoch(connection, project.project_id),
+        )
         caches.enter_epoch(project.project_id, self.epoch)
         self._unstored: dict[int, bytes] = {}
         """Nodes of states that were made anew, by rows that no stored node has."""
@@ -153,8 +158,8 @@ class View:
             if lethe_redaction.redaction_of(self.connection, self.project_id, version.memory_id) is None:
                 raise Corrupt("version", entry.row, "has no body and no redaction record")
             return redacted_record(version.memory_id)
-        found = record_bytes_digest(self.salt(version.memory_id), version.body)
-        if bytes.fromhex(found) != entry.digest or version.record_digest != entry.digest:
+        found = record_bytes_sha256((version.salt or b"").hex(), version.body)
+        if found != entry.digest or version.record_digest != entry.digest:
             raise Corrupt("version", entry.row, "the record does not agree with its digest")
         return record_from_bytes(version.body)
 
@@ -171,7 +176,7 @@ class View:
         """Gives a memory's salt; a memory that has a version has one."""
         found = lethe_states.get_salt(self.connection, self.project_id, memory_id)
         if found is None:
-            raise Corrupt("memory_salt", memory_id, "is absent")
+            raise Corrupt("version", memory_id, "no version has a salt")
         return found
 
     def edge(self, entry: Entry) -> EdgeRow:
@@ -207,6 +212,12 @@ class StoredState:
     def know(self, entries: Mapping[str, Entry]) -> None:
         """Takes note of entries that are known to stand in this state, by memory id."""
         self._entries |= entries
+
+    def foresee(self, memory_ids: Iterable[str]) -> None:
+        """Looks for many memories in one walk down the tree."""
+        keys = {memory_key(name): name for name in memory_ids}
+        found = trie.get_many(self.nodes, self.memories, sorted(keys))
+        self._entries |= {name: found.get(key) for key, name in keys.items()}
 
     def record(self, memory_id: str) -> Record | Conflicted | None:
         """Gives the record of a memory, or None."""
@@ -256,19 +267,24 @@ class Transaction(View):
         self._edges: dict[int, EdgeRow] = {}
         self._salts: dict[str, str] = {}
         self._records: dict[int, Record] = {}
+        self._last_rows: dict[str, int] = {}
+        self._stored_salts: dict[str, str] = {}
+        self._events: dict[str, str] = {}
+        self._foreseen: frozenset[str] = frozenset()
 
     def next_row(self, table: str) -> int:
         """Gives a row that was never given out before, not even to a write that was rolled back."""
-        key = (self.project_id, table)
-        with self.caches.write_lock:
-            known = self.caches.last_rows.get(key, 0)
-            if not self._has_named(table):
-                known = max(known, lethe_states.last_row(self.connection, table, self.project.number))
-            self.caches.last_rows[key] = known + 1
-            return known + 1
+        last = self._last_rows.get(table)
+        if last is None:
+            last = max(self.caches.last_rows.get((self.project_id, table), 0), self._stored_last_row(table))
+        row = self._last_rows[table] = self.caches.last_rows[self.project_id, table] = last + 1
+        return row
 
-    def _has_named(self, table: str) -> bool:
-        return bool({"node": self._nodes, "version": self._versions, "edge": self._edges}.get(table))
+    def _stored_last_row(self, table: str) -> int:
+        return self.connection.recall(
+            ("last row", self.project_id, table),
+            lambda: lethe_states.last_row(self.connection, table, self.project.number),
+        )
 
     def graph(self) -> CommitGraph:
         """Gives the commit graph with what this transaction wrote; it counts as read once it is committed."""
@@ -281,11 +297,9 @@ class Transaction(View):
     # nodes (NodeWriter)
 
     def get(self, row: int, expected_digest: bytes) -> bytes:
-        """Gives a node that this write made, else a stored one."""
-        body = self._nodes.get(row)
-        return (
-            super().get(row, expected_digest) if body is None else trie.verified(body, expected_digest, row)
-        )
+        """Gives a node that this write made, or an earlier one of its batch, else a stored one."""
+        body = self._nodes.get(row) or self.connection.memo.get(("node", row))
+        return super().get(row, expected_digest) if body is None else body
 
     def _keep_node(self, row: int, digest: bytes, body: bytes) -> None:
         """Keeps a node only once it is durable: an earlier write of the same batch may have made it."""
@@ -304,18 +318,31 @@ class Transaction(View):
     # records, relationships, salts
 
     def record(self, entry: Entry) -> Record:
-        """Gives the record of an entry that this write made, else of a stored one."""
-        made = self._records.get(entry.row)
+        """Gives the record of an entry that this write made, or an earlier one of its batch, else of a stored one."""
+        made = self._records.get(entry.row) or self.connection.memo.get(("record", entry.row))
         return super().record(entry) if made is None else made
+
+    def foresee(self, memory_ids: Sequence[str]) -> None:
+        """Reads salts and events of many memories at once, where asking for each alone would cost a query."""
+        keys = [lethe_states.indexed_key(name) for name in memory_ids]
+        self._stored_salts = lethe_states.salts_of(self.connection, self.project_id, keys)
+        self._events = lethe_events.contents_of(self.connection, self.project_id, memory_ids)
+        self._foreseen = frozenset(memory_ids)
 
     def salt(self, memory_id: str) -> str:
         """Gives a memory's salt, made at first sight."""
-        known = self._salts.get(memory_id) or lethe_states.get_salt(
-            self.connection, self.project_id, memory_id
-        )
+        known = self._salts.get(memory_id) or self._stored_salts.get(memory_id)
+        if known is None and memory_id not in self._foreseen:
+            known = lethe_states.get_salt(self.connection, self.project_id, memory_id)
         if known is None:
             known = self._salts[memory_id] = self.sources.new_salt()
         return known
+
+    def event_content(self, memory_id: str) -> str | None:
+        """Gives the content of the event with this id, or None."""
+        if memory_id in self._foreseen:
+            return self._events.get(memory_id)
+        return super().event_content(memory_id)
 
     def add_version(
         self,
@@ -327,24 +354,26 @@ class Transaction(View):
     ) -> Entry:
         """Keeps a version back and gives its leaf entry; `before` and `second` are the entries in the two parents."""
         row = self.next_row("version")
-        body = record.to_bytes()
-        digest = bytes.fromhex(record_bytes_digest(self.salt(record.memory_id), body))
+        salt, body, key = self.salt(record.memory_id), record.to_bytes(), memory_key(record.memory_id)
+        digest = record_bytes_sha256(salt, body)
         previous = before or second
         self._versions[row] = VersionRow(
             row,
             self.project_id,
             record.memory_id,
+            lethe_states.key_index(key),
             changeset_row,
             ordinal,
             previous.row if previous else None,
             second.row if second and before and second.row != before.row else None,
             digest,
+            bytes.fromhex(salt),
             body,
         )
         self._records[row] = record
         number = 1 + max(before.version if before else 0, second.version if second else 0)
         introduced = previous.introduced if previous else changeset_row
-        return Entry(memory_key(record.memory_id), digest, row, introduced, changeset_row, number)
+        return Entry(key, digest, row, introduced, changeset_row, number)
 
     def add_edge(self, edge: Edge, digest: str, changeset_row: int, ordinal: int | None) -> Entry:
         """Keeps a relationship back and gives its leaf entry."""
@@ -359,32 +388,44 @@ class Transaction(View):
         """Writes all rows that were kept back, with the claims and words of the versions; nodes as far as the roots reach them."""
         nodes = _reached(roots, self._nodes)
         lethe_states.put_nodes(self.connection, self.project_id, sorted(nodes.items()))
-        lethe_states.put_versions(self.connection, list(self._versions.values()))
-        lethe_states.put_edges(self.connection, list(self._edges.values()))
-        lethe_states.put_salts(self.connection, self.project_id, self._salts.items())
-        made = {
-            row: (self._versions[row].record_digest, claims_of(record))
-            for row, record in self._records.items()
-        }
-        claims = ((claim, row) for row, (_, found) in made.items() for claim in sorted(found))
-        lethe_states.put_claims(self.connection, self.project_id, claims)
-        texts = ((row, indexed_words(record)) for row, record in self._records.items() if record.is_active)
+        lethe_states.put_versions(self.connection, self._versions.values())
+        lethe_states.put_edges(self.connection, self._edges.values())
+        claims = {row: claims_of(record) for row, record in self._records.items()}
+        claimed = ((claim, row) for row, found in claims.items() for claim in found)
+        lethe_states.put_claims(self.connection, self.project_id, claimed)
+        texts = [(row, indexed_words(record)) for row, record in self._records.items() if record.is_active]
         lethe_states.put_words(self.connection, texts)
-        self.connection.after_commit(lambda: self._fill(nodes, made))
+        self._hand_on(nodes, {row: made.record_digest for row, made in self._versions.items()}, claims)
         for kept in (self._nodes, self._versions, self._edges, self._salts, self._records):
             kept.clear()
 
-    def _fill(self, nodes: Mapping[int, bytes], claims: Mapping[int, tuple[bytes, frozenset[str]]]) -> None:
-        for row, body in nodes.items():
-            self.caches.nodes.put(row, (trie.node_digest(body), body))
-        for row, found in claims.items():
-            self.caches.claims.put(row, found)
+    def _hand_on(
+        self, nodes: Mapping[int, bytes], digests: Mapping[int, bytes], claims: Mapping[int, frozenset[str]]
+    ) -> None:
+        """Lets later writes of the batch read what this one made, and every reader once it is durable."""
+        if len(self._versions) > MOST_HANDED_ON:
+            return
+        # Read back from their bytes: what is kept must be told as it is told after a restart.
+        records = {row: record_from_bytes(made.body) for row, made in self._versions.items() if made.body}
+        memo = self.connection.memo
+        memo.update({("node", row): body for row, body in nodes.items()})
+        memo.update({("record", row): record for row, record in records.items()})
+
+        def fill() -> None:
+            for row, body in nodes.items():
+                memo.pop(("node", row), None)
+                self.caches.nodes.put(row, (trie.node_digest(body), body))
+            for row, record in records.items():
+                memo.pop(("record", row), None)
+                self.caches.keep(self.project_id, self.epoch, row, digests[row], record, claims[row])
+
+        self.connection.after_commit(fill)
 
 
 def indexed_words(record: Record) -> str:
     """Gives the words by which a version is found, split by spaces."""
     texts = (record.title or "", record.summary or "", " ".join(record.tags), record.content)
-    return " ".join(sorted({word for text in texts for word in words(text)}))
+    return " ".join(dict.fromkeys([word for text in texts if text for word in words(text)]))
 
 
 def _reached(roots: Roots, nodes: Mapping[int, bytes]) -> dict[int, bytes]:
@@ -395,8 +436,7 @@ def _reached(roots: Roots, nodes: Mapping[int, bytes]) -> dict[int, bytes]:
         row = waiting.pop()
         if row in nodes and row not in found:
             found[row] = nodes[row]
-            node = trie.decode(found[row])
-            waiting += [child.row for child in node.children] if isinstance(node, trie.Inner) else []
+            waiting += trie.child_rows(found[row])
     return found
 
 

@@ -19,7 +19,10 @@ def _new_id() -> str:
 
 
 def _new_salt() -> str:
-    return secrets.token_hex(16)
+    return secrets.token_hex(SALT_BYTES)
+
+
+SALT_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +32,10 @@ class Sources:
     now: Callable[[], datetime] = _now
     new_id: Callable[[], str] = _new_id
     new_salt: Callable[[], str] = _new_salt
+
+    def new_salts(self, count: int) -> tuple[str, ...]:
+        """Gives several salts, with one call for randomness unless a script makes them."""
+        if self.new_salt is not _new_salt:
+            return tuple(self.new_salt() for _ in range(count))
+        drawn = secrets.token_hex(SALT_BYTES * count)
+        return tuple(drawn[at : at + 2 * SALT_BYTES] for at in range(0, len(drawn), 2 * SALT_BYTES))

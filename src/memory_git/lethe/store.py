@@ -38,7 +38,7 @@ from memory_git.lethe import (
 from memory_git.lethe.active import ActiveIndexes, visible
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.caches import Caches
-from memory_git.lethe.changesets import shown_changeset
+from memory_git.lethe.changesets import created_changeset, shown_changeset
 from memory_git.lethe.commits import create_changeset
 from memory_git.lethe.comparing import diff
 from memory_git.lethe.feed import Feed
@@ -218,14 +218,11 @@ class LetheStore:
         """Validates and stores a changeset; gives it, and whether it is a replay."""
         read = read_request(request, fresh_ids(self._sources.new_id))
 
-        def work(transaction: Transaction) -> tuple[Json, bool]:
-            row, replayed = create_changeset(transaction, self.feed, read)
-            return shown_changeset(transaction, row), replayed
-
-        changeset, replayed = self._write(read.project_id, work)
-        if not replayed:
-            self._figures.created()
-        return changeset, replayed
+        created = self._write(read.project_id, lambda tx: create_changeset(tx, self.feed, read))
+        if created.request is None:
+            return self.get_changeset(created.row.changeset_id), True
+        self._figures.created()
+        return created_changeset(created.row, created.request, created.ops), False
 
     def get_changeset(self, changeset_id: str, audience: Audience | None = None) -> Json:
         """Gives one changeset of whatever project."""

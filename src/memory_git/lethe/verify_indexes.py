@@ -1,4 +1,4 @@
-"""Checks of what is derived: claims, words, salts, the look-up of objects; each is rebuilt and compared (5-lethe, verify)."""
+"""Checks of what is derived: claims, words, the look-up of objects; each is rebuilt and compared (5-lethe, verify)."""
 
 from __future__ import annotations
 
@@ -19,20 +19,16 @@ _BATCH = 1_000
 
 
 def check_versions_indexed(view: View, report: Report) -> None:
-    """Rebuilds the claims and the words of every version, and compares; every memory with a salt has a version."""
-    claims: set[tuple[bytes, int]] = set()
+    """Rebuilds the claims and the words of every version, and compares."""
+    claims: set[tuple[int, int]] = set()
     rows_of: defaultdict[str, set[int]] = defaultdict(set)
-    salted = set(lethe_states.salted_memories(view.connection, view.project_id))
     for row, record in _versions(view, report):
-        salted.discard(record.memory_id)
         claims |= {(lethe_states.claim_key(claim), row) for claim in claims_of(record)}
         for word in indexed_words(record).split() if record.is_active else ():
             rows_of[word].add(row)
     found = set(lethe_states.claims_of_version(view.connection, view.project_id))
     for _, version in sorted(found ^ claims):
         report.fault("claim", version, "the claim index is not what the versions make")
-    for memory_id in sorted(salted):
-        report.fault("memory_salt", memory_id, "belongs to no memory")
     for word, rows in sorted(rows_of.items()):
         with report.each("indexed word", word):
             indexed = lethe_states.versions_with_word(view.connection, view.project.number, word)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -13,18 +13,21 @@ from memory_git.storage.errors import ConstraintBroken, again, ends_writing, tra
 
 Value = None | int | float | str | bytes
 Action = Callable[[], None]
+T = TypeVar("T")
 
 
 class Connection:
     """Statements on one open transaction; never used by two threads at once."""
 
-    __slots__ = ("_actions", "_driver", "_failure", "_writes")
+    __slots__ = ("_actions", "_driver", "_failure", "_writes", "memo")
 
     def __init__(self, driver: apsw.Connection, *, writes: bool = False) -> None:
         self._driver = driver
         self._writes = writes
         self._actions: list[Action] = []
         self._failure: Unavailable | None = None
+        self.memo: dict[Hashable, Any] = {}
+        """What the writer read or wrote, as long as nobody else has written since and nothing was rolled back."""
 
     def execute(self, sql: str, params: Sequence[Value] = ()) -> None:
         """Runs the statements to their end; rows, if any, are dropped."""
@@ -59,6 +62,19 @@ class Connection:
         found = self.row(sql, params)
         return None if found is None else found[0]
 
+    def recall(self, key: Hashable, read: Callable[[], T]) -> T:
+        """Gives what `read` gave for a key before, as long as it must still hold; a connection that only reads asks anew."""
+        if not self._writes:
+            return read()
+        if key not in self.memo:
+            self.memo[key] = read()
+        found: T = self.memo[key]
+        return found
+
+    def forget(self) -> None:
+        """Empties the memo: for writes that change rows which are otherwise written once."""
+        self.memo.clear()
+
     def changes(self) -> int:
         """Counts the rows that the last INSERT, UPDATE or DELETE touched."""
         return self._driver.changes()
@@ -73,6 +89,7 @@ class Connection:
             self.execute("RELEASE part")
         except BaseException:
             del self._actions[actions:]
+            self.forget()
             if self._driver.in_transaction:
                 self.execute("ROLLBACK TO part")
                 self.execute("RELEASE part")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from memory_git.storage.connection import Connection
@@ -54,6 +55,16 @@ def get_event(connection: Connection, project_id: str, event_id: str) -> EventRo
         f"SELECT {_EVENT} FROM event WHERE project_id = ? AND event_id = ?", (project_id, event_id)
     )
     return EventRow(*found) if found else None
+
+
+def contents_of(connection: Connection, project_id: str, event_ids: Sequence[str]) -> dict[str, str]:
+    """Gives the contents of those of many events that are there and have one, by event id."""
+    rows = connection.rows(
+        "SELECT event_id, content FROM json_each(?) AS wanted CROSS JOIN event ON project_id = ? AND event_id = wanted.value"
+        " WHERE content IS NOT NULL",
+        (json.dumps(list(event_ids)), project_id),
+    )
+    return dict(rows)
 
 
 def put_events(connection: Connection, rows: Iterable[EventRow]) -> None:

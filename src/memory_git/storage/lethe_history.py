@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
-from typing import Any
+from typing import NamedTuple
 
-from memory_git.storage.connection import Connection, Value
+from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_schema import row_range
 
 
@@ -15,18 +15,19 @@ from memory_git.storage.lethe_schema import row_range
 class ProjectRow:
     """A project: its number names the range of its rows; events up to `baseline_seq` are its legacy baseline.
 
-    `root_changeset_id` is None while there are only events, and Memory Git was not used yet.
+    `root_changeset_id` is None while there are only events, and Memory Git was not used yet. `cursor_salt` is never served:
+    a cursor is signed under it, so that nobody makes one up.
     """
 
     project_id: str
     number: int
     root_changeset_id: str | None
     baseline_seq: int
+    cursor_salt: str
     created_at: str
 
 
-@dataclass(frozen=True, slots=True)
-class RefRow:
+class RefRow(NamedTuple):
     """A ref and its head."""
 
     project_id: str
@@ -39,8 +40,7 @@ class RefRow:
     updated_by: str
 
 
-@dataclass(frozen=True, slots=True)
-class RefMove:
+class RefMove(NamedTuple):
     """A row of a ref's own hash-chained log."""
 
     project_id: str
@@ -54,8 +54,7 @@ class RefMove:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangesetRow:
+class ChangesetRow(NamedTuple):
     """A changeset as stored; text and salts are None once redacted."""
 
     id: int
@@ -84,7 +83,6 @@ class ChangesetRow:
     integrity_digest: str
     digest_version: int
     author_signature: str | None
-    request_salt: str
     request_digest: str
 
     @property
@@ -93,8 +91,7 @@ class ChangesetRow:
         return tuple(self.parent_ids.split())
 
 
-@dataclass(frozen=True, slots=True)
-class StateRow:
+class StateRow(NamedTuple):
     """Where the state of a stored changeset is: the part of its row that is small, whatever the changeset holds."""
 
     id: int
@@ -114,8 +111,7 @@ class StateRow:
         return tuple(self.parent_ids.split())
 
 
-@dataclass(frozen=True, slots=True)
-class OpRow:
+class OpRow(NamedTuple):
     """An op as stored; payload and salt are None once redacted. `visibility`, `owner_principal`: who may see it."""
 
     project_id: str
@@ -131,18 +127,19 @@ class OpRow:
     owner_principal: str
 
 
-def _columns(row_type: type) -> str:
-    return ", ".join(item.name for item in fields(row_type))
+def _insertion(table: str, names: Sequence[str]) -> str:
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
-def _insert(connection: Connection, table: str, row: Any) -> None:
-    values = astuple(row)
-    marks = ", ".join("?" * len(values))
-    connection.execute(f"INSERT INTO {table} ({_columns(type(row))}) VALUES ({marks})", values)
-
-
-_PROJECT, _REF, _MOVE = _columns(ProjectRow), _columns(RefRow), _columns(RefMove)
-_CHANGESET, _STATE, _OP = _columns(ChangesetRow), _columns(StateRow), _columns(OpRow)
+_PROJECT = ", ".join(item.name for item in fields(ProjectRow))
+_REF, _MOVE = ", ".join(RefRow._fields), ", ".join(RefMove._fields)
+_CHANGESET, _STATE, _OP = (
+    ", ".join(ChangesetRow._fields),
+    ", ".join(StateRow._fields),
+    ", ".join(OpRow._fields),
+)
+_INSERT_REF, _INSERT_MOVE = _insertion("ref", RefRow._fields), _insertion("ref_log", RefMove._fields)
+_INSERT_CHANGESET, _INSERT_OP = _insertion("changeset", ChangesetRow._fields), _insertion("op", OpRow._fields)
 
 
 # projects
@@ -171,7 +168,8 @@ def next_project_number(connection: Connection) -> int:
 
 def put_project(connection: Connection, row: ProjectRow) -> None:
     """Inserts a project."""
-    _insert(connection, "project", row)
+    names = [item.name for item in fields(ProjectRow)]
+    connection.execute(_insertion("project", names), astuple(row))
 
 
 def set_root(connection: Connection, row: ProjectRow) -> None:
@@ -224,7 +222,7 @@ def list_refs(connection: Connection, project_id: str) -> list[RefRow]:
 
 def put_ref(connection: Connection, row: RefRow) -> None:
     """Inserts a ref."""
-    _insert(connection, "ref", row)
+    connection.execute(_INSERT_REF, row)
 
 
 def swap_head(connection: Connection, moved: RefRow, expected_head: str) -> bool:
@@ -274,7 +272,7 @@ def move_at(connection: Connection, project_id: str, ref_name: str, at: str) -> 
 
 def put_move(connection: Connection, row: RefMove) -> None:
     """Appends to a ref's log."""
-    _insert(connection, "ref_log", row)
+    connection.execute(_INSERT_MOVE, row)
 
 
 # changesets
@@ -349,10 +347,8 @@ def changeset_rows(connection: Connection, project_id: str, names: Sequence[str]
 
 def put_changeset(connection: Connection, row: ChangesetRow, ops: Sequence[OpRow]) -> None:
     """Inserts a changeset with its ops."""
-    _insert(connection, "changeset", row)
-    marks = ", ".join("?" * len(fields(OpRow)))
-    rows: list[tuple[Value, ...]] = [astuple(op) for op in ops]
-    connection.execute_many(f"INSERT INTO op ({_OP}) VALUES ({marks})", rows)
+    connection.execute(_INSERT_CHANGESET, row)
+    connection.execute_many(_INSERT_OP, ops)
 
 
 def ops_of(connection: Connection, project_id: str, changeset_row: int) -> list[OpRow]:

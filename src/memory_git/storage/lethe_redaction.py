@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 
 from memory_git.storage.connection import Connection
+from memory_git.storage.lethe_states import claim_key, indexed_key
 
 _REDACTION = "project_id, seq, redaction_id, memory_ids, principal, reason, versions, ops, events, at, redaction_digest"
 KEPT_OPS = ("mark_duplicate", "add_relationship", "remove_relationship")
@@ -74,23 +76,24 @@ def put_redaction(connection: Connection, row: RedactionRow, memory_ids: list[st
 def bodies_of(connection: Connection, project_id: str, memory_id: str) -> list[tuple[int, bytes]]:
     """Gives (row, record) of every version of a memory that still has its text."""
     return connection.rows(
-        "SELECT id, body FROM version WHERE project_id = ? AND memory_id = ? AND body IS NOT NULL",
-        (project_id, memory_id),
+        "SELECT id, body FROM version WHERE project_id = ? AND memory_key = ? AND memory_id = ? AND body IS NOT NULL",
+        (project_id, indexed_key(memory_id), memory_id),
     )
 
 
-def erase_versions(connection: Connection, project_id: str, memory_id: str, rows: list[int]) -> None:
-    """Erases the versions of a memory, its salt, and what the indexes hold of them."""
+def erase_versions(
+    connection: Connection, project_id: str, memory_id: str, claims_of_rows: Mapping[int, Iterable[str]]
+) -> None:
+    """Erases the versions of a memory with their salts, and what the indexes hold of them."""
     connection.execute(
-        "UPDATE version SET body = NULL WHERE project_id = ? AND memory_id = ?", (project_id, memory_id)
-    )
-    connection.execute(
-        "DELETE FROM memory_salt WHERE project_id = ? AND memory_id = ?", (project_id, memory_id)
+        "UPDATE version SET body = NULL, salt = NULL WHERE project_id = ? AND memory_key = ? AND memory_id = ?",
+        (project_id, indexed_key(memory_id), memory_id),
     )
     connection.execute_many(
-        "DELETE FROM claim WHERE project_id = ? AND version_row = ?", [(project_id, row) for row in rows]
+        "DELETE FROM claim WHERE project_id = ? AND claim = ? AND version_row = ?",
+        [(project_id, claim_key(claim), row) for row, claims in claims_of_rows.items() for claim in claims],
     )
-    connection.execute_many("DELETE FROM version_words WHERE rowid = ?", [(row,) for row in rows])
+    connection.execute_many("DELETE FROM version_words WHERE rowid = ?", [(row,) for row in claims_of_rows])
 
 
 def merge_words(connection: Connection) -> None:

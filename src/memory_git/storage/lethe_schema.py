@@ -15,6 +15,7 @@ CREATE TABLE project (
     number INTEGER NOT NULL UNIQUE,
     root_changeset_id TEXT,
     baseline_seq INTEGER NOT NULL,
+    cursor_salt TEXT NOT NULL,
     created_at TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
@@ -69,7 +70,6 @@ CREATE TABLE changeset (
     integrity_digest TEXT NOT NULL,
     digest_version INTEGER NOT NULL,
     author_signature TEXT,
-    request_salt TEXT NOT NULL,
     request_digest TEXT NOT NULL,
     message_salt TEXT,
     evidence_salt TEXT,
@@ -102,15 +102,16 @@ CREATE TABLE version (
     id INTEGER PRIMARY KEY,
     project_id TEXT NOT NULL,
     memory_id TEXT NOT NULL,
+    memory_key INTEGER NOT NULL,
     changeset_row INTEGER NOT NULL,
     ordinal INTEGER,
     previous INTEGER,
     second_previous INTEGER,
     record_digest BLOB NOT NULL,
+    salt BLOB,
     body BLOB
 ) STRICT;
-
-CREATE INDEX version_of_memory ON version (project_id, memory_id);
+CREATE INDEX version_of_memory ON version (project_id, memory_key);
 
 CREATE TABLE edge (
     id INTEGER PRIMARY KEY,
@@ -130,21 +131,14 @@ CREATE TABLE node (
     body BLOB NOT NULL
 ) STRICT;
 
-CREATE TABLE memory_salt (
-    project_id TEXT NOT NULL,
-    memory_id TEXT NOT NULL,
-    salt TEXT NOT NULL,
-    PRIMARY KEY (project_id, memory_id)
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE claim (
     project_id TEXT NOT NULL,
-    claim BLOB NOT NULL,
+    claim INTEGER NOT NULL,
     version_row INTEGER NOT NULL,
     PRIMARY KEY (project_id, claim, version_row)
 ) STRICT, WITHOUT ROWID;
 
-CREATE VIRTUAL TABLE version_words USING fts5(words, content='', contentless_delete=1, detail='none', tokenize="unicode61 remove_diacritics 0 categories 'L* N* Co M* S* P*'");
+CREATE VIRTUAL TABLE version_words USING fts5(words, content='', contentless_delete=1, detail='none', tokenize="ascii");
 INSERT INTO version_words (version_words, rank) VALUES ('secure-delete', 1);
 
 CREATE TABLE event (

@@ -5,36 +5,37 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from typing import NamedTuple
 
 import orjson
 
+from memory_git.domain.state_root import memory_key
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_schema import row_range
 
-CLAIM_BYTES = 16
-_VERSION = "id, project_id, memory_id, changeset_row, ordinal, previous, second_previous, record_digest, body"
-_EDGE = "id, project_id, from_memory_id, kind, to_memory_id, changeset_row, ordinal"
 _TABLES_WITH_ROWS = ("changeset", "version", "edge", "node")
 
 
-@dataclass(frozen=True, slots=True)
-class VersionRow:
-    """One version of a memory; `ordinal` None: a field merge made it. `body` None: redacted."""
+class VersionRow(NamedTuple):
+    """One version of a memory; `ordinal` None: a field merge made it. `salt` and `body` None: redacted.
+
+    `memory_key` is the first 8 bytes of the memory's key in the tree: what the index finds it by.
+    """
 
     id: int
     project_id: str
     memory_id: str
+    memory_key: int
     changeset_row: int
     ordinal: int | None
     previous: int | None
     second_previous: int | None
     record_digest: bytes
+    salt: bytes | None
     body: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeRow:
+class EdgeRow(NamedTuple):
     """One relationship, as some changeset made it."""
 
     id: int
@@ -44,6 +45,19 @@ class EdgeRow:
     to_memory_id: str
     changeset_row: int
     ordinal: int | None
+
+
+_VERSION, _EDGE = ", ".join(VersionRow._fields), ", ".join(EdgeRow._fields)
+
+
+def indexed_key(memory_id: str) -> int:
+    """Gives the first 8 bytes of a memory's key as a signed integer; a hit is checked against the whole id."""
+    return key_index(memory_key(memory_id))
+
+
+def key_index(key: bytes) -> int:
+    """Gives what `indexed_key` gives, from the memory's key."""
+    return int.from_bytes(key[:8], signed=True)
 
 
 def last_row(connection: Connection, table: str, number: int) -> int:
@@ -117,11 +131,9 @@ def all_versions(
     return [VersionRow(*row) for row in rows]
 
 
-def put_versions(connection: Connection, versions: Sequence[VersionRow]) -> None:
+def put_versions(connection: Connection, versions: Iterable[VersionRow]) -> None:
     """Inserts versions."""
-    connection.execute_many(
-        "INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [astuple(row) for row in versions]
-    )
+    connection.execute_many("INSERT INTO version VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", versions)
 
 
 def get_edge(connection: Connection, project_id: str, row: int) -> EdgeRow | None:
@@ -140,49 +152,48 @@ def edges_of(connection: Connection, project_id: str, memory_id: str) -> list[Ed
     return [EdgeRow(*row) for row in rows]
 
 
-def put_edges(connection: Connection, edges: Sequence[EdgeRow]) -> None:
+def put_edges(connection: Connection, edges: Iterable[EdgeRow]) -> None:
     """Inserts relationships."""
-    connection.execute_many("INSERT INTO edge VALUES (?, ?, ?, ?, ?, ?, ?)", [astuple(row) for row in edges])
+    connection.execute_many("INSERT INTO edge VALUES (?, ?, ?, ?, ?, ?, ?)", edges)
 
 
 def get_salt(connection: Connection, project_id: str, memory_id: str) -> str | None:
-    """Gives a memory's salt, or None when the memory was never seen."""
-    found: str | None = connection.value(
-        "SELECT salt FROM memory_salt WHERE project_id = ? AND memory_id = ?", (project_id, memory_id)
+    """Gives a memory's salt as hex text, or None when the memory was never seen or is erased."""
+    found = connection.value(
+        "SELECT salt FROM version WHERE project_id = ? AND memory_key = ? AND memory_id = ? AND salt IS NOT NULL"
+        " ORDER BY id DESC LIMIT 1",
+        (project_id, indexed_key(memory_id), memory_id),
     )
-    return found
+    return None if found is None else bytes(found).hex()
 
 
-def salted_memories(connection: Connection, project_id: str) -> list[str]:
-    """Gives the memories that have a salt, for verify."""
-    rows = connection.rows("SELECT memory_id FROM memory_salt WHERE project_id = ?", (project_id,))
-    return [memory_id for (memory_id,) in rows]
-
-
-def put_salts(connection: Connection, project_id: str, salts: Iterable[tuple[str, str]]) -> None:
-    """Inserts salts by memory id."""
-    connection.execute_many(
-        "INSERT INTO memory_salt VALUES (?, ?, ?)", [(project_id, *pair) for pair in salts]
+def salts_of(connection: Connection, project_id: str, keys: Sequence[int]) -> dict[str, str]:
+    """Gives the salts of many memories, and of those that share a key with one of them, by memory id."""
+    rows = connection.rows(
+        "SELECT memory_id, salt FROM json_each(?) AS wanted"
+        " CROSS JOIN version ON project_id = ? AND memory_key = wanted.value WHERE salt IS NOT NULL ORDER BY version.id",
+        (json.dumps(list(keys)), project_id),
     )
+    return {memory_id: bytes(salt).hex() for memory_id, salt in rows}
 
 
-def claim_key(claim: str) -> bytes:
-    """Gives the indexed form of a claim: the first 16 bytes of its SHA-256; a hit is checked against the record."""
-    return hashlib.sha256(claim.encode()).digest()[:CLAIM_BYTES]
+def claim_key(claim: str) -> int:
+    """Gives the indexed form of a claim: the first 8 bytes of its SHA-256; a hit is checked against the record."""
+    return int.from_bytes(hashlib.sha256(claim.encode()).digest()[:8], signed=True)
 
 
 def put_claims(connection: Connection, project_id: str, claims: Iterable[tuple[str, int]]) -> None:
     """Indexes versions under their claims."""
-    rows = [(project_id, claim_key(claim), row) for claim, row in claims]
+    rows = sorted([(project_id, claim_key(claim), row) for claim, row in claims])
     connection.execute_many("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", rows)
 
 
 def claim_rows(connection: Connection, project_id: str, claims: Sequence[str]) -> dict[str, list[int]]:
     """Gives the rows of versions that make each of many claims; a claim that nobody makes has none."""
     rows = connection.rows(
-        "SELECT (SELECT json_group_array(version_row) FROM claim WHERE project_id = ? AND claim = unhex(wanted.value))"
+        "SELECT (SELECT json_group_array(version_row) FROM claim WHERE project_id = ? AND claim = wanted.value)"
         " FROM json_each(?) AS wanted ORDER BY wanted.key",
-        (project_id, json.dumps([claim_key(claim).hex() for claim in claims])),
+        (project_id, json.dumps([claim_key(claim) for claim in claims])),
     )
     return {claim: orjson.loads(found) for claim, (found,) in zip(claims, rows, strict=True)}
 
@@ -197,7 +208,7 @@ def memory_ids_of(connection: Connection, project_id: str, rows: Sequence[int]) 
     return dict(found)
 
 
-def claims_of_version(connection: Connection, project_id: str) -> list[tuple[bytes, int]]:
+def claims_of_version(connection: Connection, project_id: str) -> list[tuple[int, int]]:
     """Gives all claims of a project, for verify."""
     return connection.rows(
         "SELECT claim, version_row FROM claim WHERE project_id = ? ORDER BY version_row, claim", (project_id,)

@@ -31,6 +31,7 @@ T = TypeVar("T")
 BATCH_REQUESTS = 128
 BATCH_S = 0.05
 QUEUE_REQUESTS = 1024
+MEMO_ENTRIES = 10_000
 _log = logging.getLogger(__name__)
 
 
@@ -72,6 +73,7 @@ class Writer:
         self._closed = False
         self._catching_up = False
         self._file = _identity(driver.filename)
+        self._seen_version: tuple[Any, ...] | None = None
         self.failure: Unavailable | None = None
         self._thread = threading.Thread(target=self._serve, name="sqlite-writer", daemon=True)
         self._thread.start()
@@ -171,13 +173,22 @@ class Writer:
         """Gives the actions of one transaction that is durable now."""
         self._driver.execute("BEGIN IMMEDIATE")
         try:
+            self._forget_if_changed()
             actions = [action for request in arriving for action in self._run(request)]
             self._driver.execute("COMMIT")
         except BaseException:
+            self._connection.forget()
             if self._driver.in_transaction:
                 self._driver.execute("ROLLBACK")
             raise
         return actions
+
+    def _forget_if_changed(self) -> None:
+        """Empties the memo when another connection has written since the last batch, or when it has grown large."""
+        found = self._driver.execute("PRAGMA data_version").fetchone()
+        if found != self._seen_version or len(self._connection.memo) > MEMO_ENTRIES:
+            self._connection.forget()
+        self._seen_version = found
 
     def _run(self, request: _Request) -> list[Action]:
         """Runs one work in its savepoint and gives its actions; raises only what ends the whole batch."""
@@ -196,6 +207,7 @@ class Writer:
         if request.error is None:
             driver.execute("RELEASE request")
             return actions
+        connection.forget()
         driver.execute("ROLLBACK TO request")
         driver.execute("RELEASE request")
         return []
