@@ -11,27 +11,27 @@ from bench.registry import SIZES
 
 Json = dict[str, Any]
 Turn = Callable[[], Json]
+WALL, CPU = "seconds", "cpu_seconds"
+"""What is durable is measured on the wall. What only reads, warm, in one process: by its processor time, which other work does not change."""
 
 
-def alternate(rounds: int, ours: Turn, theirs: Turn) -> list[Json]:
+def alternate(rounds: int, ours: Turn, theirs: Turn, clock: str = WALL) -> list[Json]:
     """Gives each round's seconds for one, and theirs over ours; who goes first changes from round to round."""
     runs = []
     for place in range(rounds):
         turns = [("ours", ours), ("theirs", theirs)]
-        told = {name: each(turn()) for name, turn in (turns if place % 2 == 0 else turns[::-1])}
-        runs.append(
-            {
-                "ours_s": told["ours"],
-                "theirs_s": told["theirs"],
-                "ratio": _short(told["theirs"] / told["ours"]),
-            }
-        )
+        told = {name: turn() for name, turn in (turns if place % 2 == 0 else turns[::-1])}
+        run = {f"{name}_s": each(told[name], clock) for name, _ in turns}
+        run["ratio"] = _short(run["theirs_s"] / run["ours_s"])
+        if clock == CPU:
+            run |= {f"{name}_wall_s": each(told[name]) for name, _ in turns}
+        runs.append(run)
     return runs
 
 
-def each(told: Json) -> float:
+def each(told: Json, clock: str = WALL) -> float:
     """Gives the seconds for one of what was counted."""
-    return _short(told["seconds"] / told["count"])
+    return _short(told[clock] / told["count"])
 
 
 def versus(
@@ -51,6 +51,7 @@ def versus(
         return unmeasured(key, str(error), peer)
     found = middle(run["ratio"] for run in runs)
     said = " against ".join(told(middle(run[name] for run in runs)) for name in ("ours_s", "theirs_s"))
+    said += " of processor time" if "ours_wall_s" in runs[0] else ""
     progress(f"{key}: {found:.3g} ({said})")
     return Figure(key, found, n, runs, peer, version, f"{said}; {note}" if note else said)
 
@@ -61,6 +62,7 @@ def over_sizes(
     rounds: int,
     prepare: Callable[[Process], Any],
     turn: Callable[[Process], Json],
+    clock: str = WALL,
 ) -> tuple[list[Figure], list[Json]]:
     """Gives ours at each size in milliseconds, measured in turns, and each round's greatest size over the least."""
     sizes = list(fixtures.sizes.items())
@@ -68,7 +70,7 @@ def over_sizes(
     with fixtures.copies(*(("ours", n) for _, n in sizes)) as processes:
         for process in processes:
             prepare(process)
-        found = [[each(turn(process)) for process in processes] for _ in range(rounds)]
+        found = [[each(turn(process), clock) for process in processes] for _ in range(rounds)]
     runs = [{"seconds": row, "ratio": _short(row[-1] / row[0])} for row in found]
     by_label = {label: [row[at] for row in found] for at, (label, _) in enumerate(sizes)}
     return [_at(fixtures, name, label, by_label) for label in SIZES], runs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.alternating import over_sizes
+from bench.alternating import CPU, over_sizes
 from bench.figures import Figure, middle
 from bench.fixtures import Fixtures
 
@@ -17,6 +17,7 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
         11 if quick else 21,
         lambda ours: ours.ask("prepare_checkout", count=_MEMORIES),
         lambda ours: ours.ask("checkout", rounds=1),
+        CPU,
     )
     ratio = middle(run["ratio"] for run in runs)
     return [*found, Figure("checkout_one_1m_over_10k", ratio, fixtures.scale.most, runs)]

@@ -7,7 +7,7 @@ is shorter; `n` says how long.
 
 from __future__ import annotations
 
-from bench.alternating import each
+from bench.alternating import CPU, each
 from bench.figures import Figure, middle, progress
 from bench.fixtures import Fixtures
 from bench.histories import history
@@ -22,7 +22,9 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
         short.ask("build_history", changesets=100)
         runs = []
         for _ in range(9 if quick else 15):
-            at_long, at_short = (each(process.ask("context", rounds=20)) for process in (long.process, short))
+            at_long, at_short = (
+                each(process.ask("context", rounds=20), CPU) for process in (long.process, short)
+            )
             runs.append({"long_s": at_long, "short_s": at_short, "ratio": at_long / at_short})
     value = middle(item["ratio"] for item in runs)
-    return [Figure(key, value, long.changesets, runs, note="seconds for one context")]
+    return [Figure(key, value, long.changesets, runs, note="seconds of processor time for one context")]

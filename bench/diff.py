@@ -7,7 +7,7 @@ difference with the blobs, the git program `diff-tree -r -p`. Eight pairs of com
 
 from __future__ import annotations
 
-from bench.alternating import Json, alternate, over_sizes, versus
+from bench.alternating import CPU, WALL, Json, alternate, over_sizes, versus
 from bench.figures import Figure, middle
 from bench.fixtures import Fixtures, Process
 from bench.registry import PEERS
@@ -19,7 +19,7 @@ _TIMES = {"doltlite": 20, "pygit2": 1, "dulwich": 1, "git": 1}
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
     rounds = 11 if quick else 21
-    found, runs = over_sizes(fixtures, "diff10", rounds, _prepare, _read)
+    found, runs = over_sizes(fixtures, "diff10", rounds, _prepare, _read, CPU)
     ratio = middle(run["ratio"] for run in runs)
     found.append(Figure("diff10_1m_over_10k", ratio, fixtures.scale.most, runs))
     for size in ("10k", "100k"):
@@ -39,7 +39,9 @@ def _against(
         for process in (ours, theirs):
             process.ask("prepare_diff", pairs=_PAIRS, mixed=mixed)
             process.ask("diff", rounds=2)
-        return alternate(rounds, lambda: _read(ours), lambda: theirs.ask("diff", rounds=_TIMES[peer])), None
+        clock = WALL if peer == "git" else CPU
+        turns = (lambda: _read(ours)), (lambda: theirs.ask("diff", rounds=_TIMES[peer]))
+        return alternate(rounds, *turns, clock), None
 
     return versus(
         fixtures, f"diff10_{'mixed_' if mixed else ''}vs_{peer}_{size}", peer, fixtures.sizes[size], measure

@@ -2,12 +2,13 @@
 
 Each branch is one commit of other texts of a hundred old memories (where the key says mixed, half of them new memories), made before the
 clock starts. Ours is a merge on an unprotected branch: `merge_base`, `detect_conflicts` against it with every detector, then
-`create_changeset` with two parents, durable. Theirs: doltlite `dolt_merge`; the git program `merge-tree --write-tree`, `commit-tree`, `update-ref` in a bare repository, by the faster of a
-sync for each object and one `sync -f` before the branch moves; pygit2
+`create_changeset` with two parents, durable. Theirs: doltlite `dolt_merge`; the git program `merge-tree --write-tree`, `commit-tree`,
+`update-ref` in a bare repository, by the faster of a sync for each object and one `sync -f` before the branch moves; pygit2
 `merge_commits`, `write_tree`, `create_commit`; dulwich `three_way_merge`. Theirs detect clashes of rows or lines, nothing else.
-Two keys time its other roads: `planned` with
-`plan_merge`, which besides renders the whole difference for a reviewer, in place of the first two; `protected` the changeset with two
-parents and the signed move of a protected branch, detectors, reviews' rules and events included.
+
+Two keys time our other roads: `planned` with `plan_merge`, which besides renders the whole difference for a reviewer, in place of the
+first two; `protected` the changeset with two parents and the signed move of a protected branch, detectors, rules of review and events
+included.
 """
 
 from __future__ import annotations

@@ -8,7 +8,9 @@ both changesets are there. pygit2's `merge_base` finds one; it has a commit grap
 
 from __future__ import annotations
 
-from bench.alternating import Json, alternate, each, told
+from functools import partial
+
+from bench.alternating import CPU, Json, alternate, each, told
 from bench.figures import Figure, middle, progress, unmeasured
 from bench.fixtures import Absent, Failed, Fixtures, Process, require
 from bench.histories import Long, history
@@ -57,11 +59,8 @@ def _figure(key: str, verb: str, ours: Long, theirs: Process, rounds: int, peer:
     runs: Json = {}
     for at, name in enumerate(_BRANCHES):
         many = max(1, min(1000, int(0.05 / each(ours.process.ask(verb, pair=at, rounds=2)))))
-        runs[name] = alternate(
-            rounds,
-            lambda at=at, many=many: ours.process.ask(verb, pair=at, rounds=many),  # type: ignore[misc]
-            lambda at=at, many=many: theirs.ask("merge_base", pair=at, rounds=many),  # type: ignore[misc]
-        )
+        turns = partial(_turn, ours.process, verb, at, many), partial(_turn, theirs, "merge_base", at, many)
+        runs[name] = alternate(rounds, *turns, CPU)
     ratios = {name: middle(run["ratio"] for run in found) for name, found in runs.items()}
     least = min(ratios, key=lambda name: ratios[name])
     times = "; ".join(
@@ -71,3 +70,8 @@ def _figure(key: str, verb: str, ours: Long, theirs: Process, rounds: int, peer:
     progress(f"{key}: {ratios[least]:.3g} ({times})")
     listed = [{"branch": name, **run} for name, found in runs.items() for run in found]
     return Figure(key, ratios[least], ours.changesets, listed, "pygit2", peer, times)
+
+
+def _turn(process: Process, verb: str, pair: int, rounds: int) -> Json:
+    told: Json = process.ask(verb, pair=pair, rounds=rounds)
+    return told
