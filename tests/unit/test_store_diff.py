@@ -19,6 +19,7 @@ from memory_git.domain.errors import Corrupt, Invalid, NotFound, TooLarge
 from memory_git.domain.policy import Audience
 from memory_git.lethe import comparing
 from memory_git.lethe.diff_cursor import read_cursor, write_cursor
+from memory_git.lethe.store import LetheStore
 
 Json = dict[str, Any]
 READER = Audience("reader", frozenset({"internal", "shared", "public"}))
@@ -341,3 +342,24 @@ def test_a_diff_of_what_is_not_there_is_not_found(world: StoreWorld, two_heads: 
     for target, base in ((absent, None), (two_heads[0], absent)):
         with pytest.raises(NotFound):
             world.store.diff(target, base)
+
+
+def test_what_is_erased_leaves_every_cache_also_that_of_another_process(
+    world: StoreWorld, two_heads: tuple[str, str]
+):
+    before, after = two_heads
+    other = LetheStore.open(world.path, merge_keys=None)
+    for store in (world.store, other):
+        assert "another text" in json.dumps(store.diff(after, before))
+        assert "another text" in json.dumps(pages_of(store, before, after))
+    world.store.redact(PROJECT, "m0", principal="officer", reason="asked to")
+    for store in (world.store, other):
+        assert "another text" not in json.dumps(store.diff(after, before))
+        assert "another text" not in json.dumps(pages_of(store, before, after))
+        assert "another text" not in json.dumps(store.log(PROJECT, BRANCH))
+    other.close()
+
+
+def pages_of(store: LetheStore, before: str, after: str) -> list[Json]:
+    first = store.diff(after, before, limit=5)
+    return [first, store.diff(after, before, after=first["page"]["next"])]
