@@ -193,6 +193,12 @@ FIRES: dict[str, tuple[list[Record], Branch, Branch, list[tuple[str, str]]]] = {
         Branch([MY]),
         [("incompatible_fact", "blocking")],
     ),
+    "one key and scope, written in two ways": (
+        [],
+        Branch([but(PG, fact_key="Primary  Database", scope="Shop")]),
+        Branch([but(MY, fact_key="primary data\u200bbase ", scope="ｓｈｏｐ")]),
+        [("incompatible_fact", "blocking")],
+    ),
     "two facts of one subject": (
         [],
         Branch([but(PG, fact_key=None, subject="Mail relay")]),

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
-from memory_git.domain.merge import changed_fields, merge_field, merge_records, unsettled_to_json
+from memory_git.domain import merge
+from memory_git.domain.merge import (
+    changed_fields,
+    merge_field,
+    merge_records,
+    stands_merged,
+    unsettled_to_json,
+)
 from memory_git.domain.record import FIELD_NAMES, Conflicted, Lineage, Record
 
 BASE = Record(
@@ -29,100 +37,119 @@ CASES: dict[str, tuple[Record | None, Record, Record, Record | set[str]]] = {
     "2 changed on the right": (BASE, BASE, but(content="x"), but(content="x")),
     "2 retired on the right": (BASE, BASE, RETIRED, RETIRED),
     "3 changed on the left": (BASE, but(content="x"), BASE, but(content="x")),
-    "7 added with other content": (None, BASE, but(content="x"), {"content"}),
-    "7 added with a field that one side left out": (None, BASE, but(title=None), {"title"}),
-    "7 added with other tags": (None, but(tags=("l",)), but(tags=("r",)), but(tags=("l", "r"))),
-    "7 added with another visibility": (None, BASE, but(visibility="public"), {"visibility"}),
-    "7 one side retired it at once": (None, BASE, RETIRED, {"status", "lineage.superseded_by"}),
-    "8a sets take what was added on both sides": (
+    "4 added with other content": (None, BASE, but(content="x"), {"content"}),
+    "4 added with a field that one side left out": (None, BASE, but(title=None), {"title"}),
+    "4 added with other tags": (None, but(tags=("l",)), but(tags=("r",)), but(tags=("l", "r"))),
+    "4 added with another visibility": (None, BASE, but(visibility="public"), {"visibility"}),
+    "4 one side retired it at once": (None, BASE, RETIRED, {"status", "lineage.superseded_by"}),
+    "6a sets take what was added on both sides": (
         BASE,
         but(tags=("l", "style")),
         but(tags=("r", "style")),
         but(tags=("l", "r", "style")),
     ),
-    "8a sets lose what either side took away": (
+    "6a sets lose what either side took away": (
         but(tags=("a", "b", "c")),
         but(tags=("a", "b")),
         but(tags=("b", "c")),
         but(tags=("b",)),
     ),
-    "8a added here, taken away there": (BASE, but(tags=("l", "style")), but(tags=()), but(tags=("l",))),
-    "8a sources are a set too": (BASE, but(sources=("l", "s")), but(sources=()), but(sources=("l",))),
-    "8a attachments are a set too": (
+    "6a added here, taken away there": (BASE, but(tags=("l", "style")), but(tags=()), but(tags=("l",))),
+    "6a sources are a set too": (BASE, but(sources=("l", "s")), but(sources=()), but(sources=("l",))),
+    "6a attachments are a set too": (
         but(evidence=({"note": "0"},)),
         but(evidence=({"note": "0"}, {"note": "1"})),
         but(evidence=({"note": "2"},)),
         but(evidence=({"note": "1"}, {"note": "2"})),
     ),
-    "8a lineage lists are sets too": (
+    "6a lineage lists are sets too": (
         BASE,
         but(lineage=Lineage(supersedes=("x",))),
         but(lineage=Lineage(supersedes=("y",), corrected_from=("z",))),
         but(lineage=Lineage(supersedes=("x", "y"), corrected_from=("z",))),
     ),
-    "8b each side changed another field": (
+    "6b each side changed another field": (
         BASE,
         but(content="x"),
         but(title="y"),
         but(content="x", title="y"),
     ),
-    "8b both changed one field alike, one another": (
+    "6b both changed one field alike, one another": (
         BASE,
         but(content="x", scope="s"),
         but(content="x"),
         but(content="x", scope="s"),
     ),
-    "8b one side emptied a field": (BASE, but(title=None), but(content="x"), but(content="x", title=None)),
-    "8c one field changed differently": (BASE, but(content="x"), but(content="y"), {"content"}),
-    "8c changed against emptied": (BASE, but(title="x"), but(title=None), {"title"}),
-    "8c two fields changed differently": (
+    "6b one side emptied a field": (BASE, but(title=None), but(content="x"), but(content="x", title=None)),
+    "6c one field changed differently": (BASE, but(content="x"), but(content="y"), {"content"}),
+    "6c changed against emptied": (BASE, but(title="x"), but(title=None), {"title"}),
+    "6c two fields changed differently": (
         BASE,
         but(content="x", title="x"),
         but(content="y", title="y"),
         {"content", "title"},
     ),
-    "8c two statuses": (
+    "6c two statuses": (
         BASE,
         but(status="disputed", status_reason="l"),
         but(status="deprecated", status_reason="r"),
         {"status", "status_reason"},
     ),
-    "8c two successors": (
+    "6c two successors": (
         BASE,
         RETIRED,
         but(RETIRED, lineage=Lineage(superseded_by="c")),
         {"lineage.superseded_by"},
     ),
-    "8c widened here, narrowed there": (
+    "6c widened here, narrowed there": (
         BASE,
         but(visibility="public"),
         but(visibility="private"),
         {"visibility"},
     ),
-    "8d retired against changed content": (BASE, RETIRED, but(content="x"), {"status"}),
-    "8d changed content against retired": (BASE, but(content="x"), RETIRED, {"status"}),
-    "8d retired against a tag": (BASE, RETIRED, but(tags=("x",)), {"status"}),
-    "8d retired against disputed": (BASE, RETIRED, but(status="disputed", status_reason="r"), {"status"}),
-    "8d retracted against superseded": (BASE, but(status="retracted"), RETIRED, {"status"}),
-    "8d not: retired against evidence only": (
+    "6g retired against changed content": (BASE, RETIRED, but(content="x"), {"status"}),
+    "6g changed content against retired": (BASE, but(content="x"), RETIRED, {"status"}),
+    "6g retired against a tag": (BASE, RETIRED, but(tags=("x",)), {"status"}),
+    "6g retired against disputed": (BASE, RETIRED, but(status="disputed", status_reason="r"), {"status"}),
+    "6g retracted against superseded": (BASE, but(status="retracted"), RETIRED, {"status"}),
+    "6g not: retired against evidence only": (
         BASE,
         RETIRED,
         but(evidence=({"note": "x"},)),
         but(RETIRED, evidence=({"note": "x"},)),
     ),
-    "8d not: a retired memory came back, and got a tag": (
+    "6g not: a retired memory came back, and got a tag": (
         RETIRED,
         BASE,
         but(RETIRED, tags=("x",)),
         but(tags=("x",)),
     ),
-    "8d not: active in one way and another": (
+    "6g not: active in one way and another": (
         BASE,
         but(status="disputed", status_reason="l"),
         but(content="x"),
         but(content="x", status="disputed", status_reason="l"),
     ),
-    "9 an ambiguous base is none": (None, but(content="x"), but(content="y", tags=()), {"content"}),
+    "6d the least trust, though one side only raised it": (
+        but(source_trust="inference"),
+        but(source_trust="inference", title="x"),
+        but(source_trust="verified", content="y"),
+        but(source_trust="inference", title="x", content="y"),
+    ),
+    "6e an approval of the old words": (BASE, but(approval="user_approved"), but(content="x"), {"approval"}),
+    "6e an approval of the very words": (
+        BASE,
+        but(approval="user_approved", content="x"),
+        but(tags=("x",)),
+        but(approval="user_approved", content="x", tags=("x",)),
+    ),
+    "6f a private memory of two owners": (
+        None,
+        but(visibility="private"),
+        but(visibility="private", owner_principal="bob"),
+        {"owner_principal"},
+    ),
+    "5 an ambiguous base is none": (None, but(content="x"), but(content="y", tags=()), {"content"}),
 }
 
 
@@ -165,6 +192,35 @@ def test_every_scalar_field_changed_differently_is_in_conflict_or_a_matter_of_au
     else:
         assert isinstance(found, Conflicted)
         assert name in found.fields
+
+
+# base, left, right: whether it stands
+RELATIONSHIPS = {
+    "8 on neither side, never": (False, False, False, False),
+    "8 made on both sides": (False, True, True, True),
+    "8 on both sides, as before": (True, True, True, True),
+    "8 taken away on both sides": (True, False, False, False),
+    "9 made on the left": (False, True, False, True),
+    "9 made on the right": (False, False, True, True),
+    "9 taken away on the left": (True, False, True, False),
+    "9 taken away on the right": (True, True, False, False),
+}
+
+
+@pytest.mark.parametrize(
+    ("base", "left", "right", "stands"), RELATIONSHIPS.values(), ids=RELATIONSHIPS.keys()
+)
+def test_a_relationship_stands_as_the_side_has_it_that_changed_it(
+    base: bool, left: bool, right: bool, stands: bool
+):
+    assert stands_merged(base, left, right) == stands_merged(base, right, left) == stands
+
+
+def test_every_case_of_the_table_has_a_row():
+    told = set(re.findall(r"^ +(\d[a-g]?) ", merge.__doc__ or "", re.MULTILINE))
+    rows = {name.split()[0] for name in (*CASES, *RELATIONSHIPS)}
+    assert told == rows | {"6", "7"}, "6 is its parts, 7 is nothing to merge"
+    assert len(told - {"6", "8", "9"}) == 13
 
 
 # authority

@@ -302,3 +302,21 @@ def test_a_reader_who_may_not_see_one_side_is_told_of_no_conflict(world: StoreWo
     assert shown(world, Audience("tester", READER.visibilities)) == set()
     context = world.store.context(PROJECT, {"ref_name": BRANCH}, READER)
     assert (context["unresolved_conflicts"], context["total_active"]) == ([], 1)
+
+
+@pytest.mark.parametrize("moved", [False, True], ids=["a fast-forward", "a merge"])
+def test_two_contradicting_facts_of_one_side_stand_as_a_note_in_the_plan_and_in_the_diff(
+    world: StoreWorld, moved: bool
+) -> None:
+    base = world.commit(BRANCH, world.root, add("other", "The wiki is called Atlas."))
+    pair = [
+        add("a", "The port is 8080.", kind="fact", fact_key="Port "),
+        add("b", "The port is 8443.", kind="fact", fact_key="port"),
+    ]
+    side = world.commit("refs/agents/tester/main", base, *pair)
+    target = world.commit(BRANCH, base, add("more", "The mail relay is Hermes.")) if moved else base
+    plan = world.store.plan_merge(PROJECT, target, side)
+    assert [item for item in plan["conflicts"] if item["severity"] == "blocking"] == []
+    for diff in (plan["diff"], world.store.diff(side, base)):
+        (note,) = [item for item in diff["kind_notes"] if item["note"] == "direct_contradiction"]
+        assert sorted(note["memory_ids"]) == ["a", "b"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from memory_git.domain.conflicts import CONFLICT_TYPES, conflict_id
 from memory_git.domain.envelope import Envelope, MergeKeys, sign
 from memory_git.domain.proposals import judged_digest, outcome_digest, proposal_digest, state_digest
 from memory_git.domain.record import Edge, attachment_digest, edge_digest, record_digest, record_from_json
+from memory_git.domain.text import fold
 from memory_git.domain.validate import check_ops
 
 GOLDEN: dict[str, Any] = json.loads(Path(__file__).with_name("golden_digests.json").read_text("utf-8"))
@@ -148,6 +150,25 @@ def test_a_conflict_has_its_id(row: dict[str, Any]):
 
 def test_every_conflict_type_has_a_golden_id():
     assert {row["conflict_type"] for row in GOLDEN["conflicts"]} == CONFLICT_TYPES
+
+
+@rows("folded")
+def test_a_key_is_folded_as_the_format_says(row: dict[str, Any]):
+    """FORMAT 9.8, step by step."""
+    plain = "".join(plainly(sign) for sign in row["text"])
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", plain).casefold())
+    for quote, plain_quote in zip("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--", strict=True):
+        folded = folded.replace(quote, plain_quote)
+    assert fold(row["text"]) == row["folded"] == " ".join(folded.split())
+
+
+def plainly(sign: str) -> str:
+    form = unicodedata.decomposition(sign).partition(" ")[0]
+    if form == "<super>" and sign.isdigit():
+        return f"^{unicodedata.digit(sign)}"
+    if form == "<fraction>":
+        return f" {sign}"
+    return "" if unicodedata.category(sign) == "Cf" else sign
 
 
 @rows("texts")

@@ -204,7 +204,8 @@ def _contradiction(mine: Record, theirs: Record, left: Side, right: Side) -> Con
         conflict_type = "incompatible_fact"
     else:
         conflict_type = "protected_decision" if is_protected else "contradictory_decision"
-    about = mine.fact_key or min(mine.subject or "", theirs.subject or "") or "the same thing"
+    keys = [min(getattr(mine, name) or "", getattr(theirs, name) or "") for name in ("fact_key", "subject")]
+    about = keys[0] or keys[1] or "the same thing"
     return Conflict(
         conflict_type,
         BLOCKING,

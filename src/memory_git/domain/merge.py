@@ -6,20 +6,24 @@ For a record against its base, left and right, 13 cases in the order of the code
  1 any   = right   = left     that record (changed the same way, or not at all)
  2 any   = base    changed    right
  3 any   changed   = base     left
- 4 -     absent    absent     absent (case 1)
- 5 some  absent    changed    conflict: changed against removed (states of imports only; no op removes a record)
- 6 some  changed   absent     conflict, the same
- 7 -     added     added      field by field against nothing: any field that differs is in conflict, one that is set on one side too
- 8 some  changed   changed    field by field:
-   8a set fields                     union of what was added, less what either side removed
-   8b scalar = on both, or changed on one side only    that value
-   8c scalar changed differently     conflict in that field
-   8d one side left active memory and the other changed anything else    conflict in `status`
- 9 ambiguous base (criss-cross whose bases disagree)   as 7
+ 4 -     added     added      field by field against nothing: any field that differs is in conflict, one that is set on one side too
+ 5 ?     changed   changed    the base is ambiguous (criss-cross whose bases disagree): as 4
+ 6 some  changed   changed    field by field:
+   6a set fields                     union of what was added, less what either side removed
+   6b scalar = on both, or changed on one side only    that value
+   6c scalar changed differently     conflict in that field
+   6d `source_trust`                 the least of both
+   6e `approval`                     stays only where an approving side's own words are what is merged, else conflict in it
+   6f `owner_principal`              the first side's; conflict in it where one of two owners has the memory as private
+   6g one side left active memory and the other changed anything but attachments    conflict in `status`
+ 7 any   absent    any        nothing to merge: no op takes a memory out of a state
 
-Fields of authority are never a scalar like others: `source_trust` is the least of both; `approval` stays only where an approving
-side's own words are what is merged, else it is in conflict; `owner_principal` is the first side's, and in conflict where one of two
-owners has the memory as private. Relationships merge as a set: a key is in or out, so both sides that changed it agree.
+For a relationship, which is in or out, 2 cases and no conflict:
+
+ 8 any   = right   = left     as both have it
+ 9 some  changed   = base     as the side that changed it has it, whichever that is
+
+Lineage is merged as fields: its lists as in 6a, its single successors as in 6b and 6c.
 """
 
 from __future__ import annotations
@@ -52,7 +56,7 @@ _SCALARS = tuple(name for name in FIELD_NAMES if name not in _APART)
 
 
 def merge_records(base: Record | None, left: Record, right: Record) -> Record | Conflicted:
-    """Merges two records of one memory, both present; absent sides are settled by the caller (cases 4 to 6)."""
+    """Merges two records of one memory, both present (cases 1 to 6)."""
     if left == right:
         return left
     if left == base:
@@ -132,6 +136,11 @@ def _says_the_same(one: Record, two: Record) -> bool:
     return all(getattr(one, name) == getattr(two, name) for name in APPROVED_FIELDS)
 
 
+def stands_merged(base: bool, left: bool, right: bool) -> bool:
+    """Decides whether a relationship stands (cases 8 and 9); which side is which makes no difference."""
+    return right if left == base else left
+
+
 def changed_fields(before: Record | None, after: Record | None) -> list[str]:
     """Gives the names of the fields that differ, sorted; lineage by its parts."""
     if before is None or after is None:
@@ -184,7 +193,7 @@ def _merge_lineage(base: Record | None, left: Lineage, right: Lineage) -> tuple[
 
 
 def _is_retired_against_change(base: Record, left: Record, right: Record) -> bool:
-    """Decides case 8d: one side took an active record out of active memory, the other changed its value."""
+    """Decides case 6g: one side took an active record out of active memory, the other changed its value."""
     if not base.is_active or left.is_active == right.is_active:
         return False
     still_active = left if left.is_active else right

@@ -15,7 +15,7 @@ from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.change import Change
 from memory_git.domain.conflicts import Conflict, Side
 from memory_git.domain.errors import Clash, Corrupt
-from memory_git.domain.merge import merge_records
+from memory_git.domain.merge import merge_records, stands_merged
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Conflicted, Edge, Record, record_digest
 from memory_git.domain.state import Overlay
@@ -162,8 +162,8 @@ def merge_edge(key: bytes, base: Entry | None, left: Entry | None, right: Entry 
     A side that took it away and made it again did not change whether it stands.
     """
     del key
-    stands = right if (left is None) == (base is None) else left
-    return None if stands is None else left or right
+    stands = stands_merged(base is not None, left is not None, right is not None)
+    return (left or right) if stands else None
 
 
 def merge_states(view: View, base: Roots, left: Roots, right: Roots, *, of_bases: bool = False) -> Merged:

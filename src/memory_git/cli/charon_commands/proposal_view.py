@@ -41,13 +41,15 @@ def show_proposal(found: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _changes(diff: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yields section, memory and summary of every change of a diff."""
+    """Yields section, memory and summary of every change of a diff, and what it notes of pairs."""
     for section, items in diff.items():
         if section in _NOT_CHANGES or not isinstance(items, list):
             continue
         for item in items:
             named = item.get("memory_id") or f"{item.get('from_memory_id')} -> {item.get('to_memory_id')}"
             yield section.replace("_", " "), named, item.get("summary") or item.get("kind") or ""
+    for item in diff.get("kind_notes", ()):
+        yield f"note: {item['note'].replace('_', ' ')}", ", ".join(item["memory_ids"]), ""
 
 
 def _gap() -> None:
