@@ -303,3 +303,22 @@ def test_an_erased_memory_does_not_come_back_by_its_id_on_a_branch_that_never_he
     world.commit(elsewhere, world.root, add("b", "Of another's own."))
     assert world.faults() == []
     world.close()
+
+
+def test_a_duplicate_of_what_was_erased_can_have_another_successor(tmp_path: Path) -> None:
+    """It never could again: no op may name an erased memory, so nobody can retract the one it had."""
+    world = StoreWorld(tmp_path)
+    first, second = (
+        {"op_type": "mark_duplicate", "target_event_id": "a", "resulting_event_id": name, "payload": {}}
+        for name in ("b", "c")
+    )
+    head = world.commit(BRANCH, world.root, add("a", "One."), add("b", "One, erased."), add("c", "Three."))
+    head = world.commit(BRANCH, head, first)
+    with pytest.raises(Invalid):
+        world.loose(head, second)
+    world.store.redact(PROJECT, "b", principal="officer", reason="asked for")
+    left, right = forked(world, head, second, right=[correct("c", "Four.")])
+    merged = world.commit(BRANCH, [left, right])
+    assert world.records(merged)["a"]["lineage"] == {"duplicate_of": "c"}
+    assert world.faults() == []
+    world.close()

@@ -24,7 +24,7 @@ from memory_git.lethe.changesets import authored
 from memory_git.lethe.claimants import ClaimIndex
 from memory_git.lethe.differences import ChangesetRefs, change_of
 from memory_git.lethe.op_refs import OpRefs
-from memory_git.lethe.session import Roots, StoredState, Transaction, View, admits, is_redacted
+from memory_git.lethe.session import Roots, StoredState, Transaction, View, admits, as_ops_see, is_redacted
 from memory_git.storage.lethe_schema import FIRST_ROW
 
 MOST_KEPT_CHANGES = 2_000
@@ -261,10 +261,10 @@ class _TakenState:
             return self._merged.conflicted[memory_id]
         left = self._left.entry(memory_id)
         if left is not None and left.key in self._merged.entries:
-            return self._view.record(self._merged.entries[left.key])
+            return as_ops_see(self._view.record(self._merged.entries[left.key]))
         right = self._right.entry(memory_id)
         taken = right if left == self._base.entry(memory_id) else left
-        return None if taken is None else self._view.record(taken)
+        return None if taken is None else as_ops_see(self._view.record(taken))
 
     def has_edge(self, edge: Edge) -> bool:
         left, right = self._left.has_edge(edge), self._right.has_edge(edge)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from memory_git.domain import trie
 from memory_git.domain.changeset import DIGEST_VERSION
 from memory_git.domain.errors import Corrupt
@@ -25,7 +23,15 @@ from memory_git.lethe.changesets import check_changeset, stored_ops
 from memory_git.lethe.commits import Base, apply_ops, base_of, write_state
 from memory_git.lethe.rebuilding import Growing, Steps, base_among, check_roots
 from memory_git.lethe.report import Report
-from memory_git.lethe.session import Roots, StoredState, Transaction, View, is_dropped, redacted_record
+from memory_git.lethe.session import (
+    Roots,
+    StoredState,
+    Transaction,
+    View,
+    as_ops_see,
+    is_dropped,
+    redacted_record,
+)
 from memory_git.lethe.sources import Sources
 from memory_git.storage import lethe_history, lethe_states
 from memory_git.storage.lethe_history import ChangesetRow
@@ -105,7 +111,7 @@ class _Recomputed(Transaction):
         They count as retracted, which forbids the least: what was allowed when they were there must be allowed here.
         """
         there = [name for name in sorted(self._redacted) if self._stored.entry(name) is not None]
-        return [msgspec.structs.replace(redacted_record(name), status="retracted") for name in there]
+        return [as_ops_see(redacted_record(name)) for name in there]
 
     def erased_entries(self, roots: Roots, changeset_row: int, base: Base) -> dict[bytes, Entry | None]:
         """Gives the stored entries of erased memories that this changeset changed, or took from a parent: their digests are opaque."""

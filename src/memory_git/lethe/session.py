@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from memory_git.domain import trie
 from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.conflicts import claims_of
@@ -220,8 +222,9 @@ class StoredState:
         self._entries |= {name: found.get(key) for key, name in keys.items()}
 
     def record(self, memory_id: str) -> Record | Conflicted | None:
-        """Gives the record of a memory, or None."""
-        return self.plain_record(memory_id)
+        """Gives the record of a memory as ops see it, or None (`domain.state.StateView`)."""
+        found = self.plain_record(memory_id)
+        return None if found is None else as_ops_see(found)
 
     def plain_record(self, memory_id: str) -> Record | None:
         """Gives the record of a memory, or None; a stored state holds no conflicted keys."""
@@ -491,6 +494,14 @@ def redacted_record(memory_id: str) -> Record:
 def is_redacted(record: Record) -> bool:
     """Decides whether a record stands for an erased one."""
     return record.status == REDACTED
+
+
+def as_ops_see(record: Record) -> Record:
+    """Gives a record as the ops of a changeset see it: an erased one counts as retracted, which forbids the least.
+
+    No op may name it; but it may be the successor of another, which would else have one that nobody can retract.
+    """
+    return replace(record, status="retracted") if is_redacted(record) else record
 
 
 def admits(record: Record, audience: Audience | None) -> bool:
