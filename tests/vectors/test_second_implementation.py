@@ -537,15 +537,19 @@ def test_ops_of_every_type_make_of_a_state_what_the_format_says(tmp_path: Path) 
 
 
 def test_a_request_is_bound_by_its_digest(world: StoreWorld) -> None:
+    """6.5."""
     request = world.request(BRANCH, [world.head(BRANCH)], add("late", "Later.", tags=["z", "a"]), model=None)
     made, _ = world.store.create_changeset(request)
     connection = apsw.Connection(str(world.path), flags=apsw.SQLITE_OPEN_READONLY)
-    salt, digest = connection.execute(
-        "SELECT request_salt, request_digest FROM changeset WHERE changeset_id = ?", (made["changeset_id"],)
+    (digest,) = connection.execute(
+        "SELECT request_digest FROM changeset WHERE changeset_id = ?", (made["changeset_id"],)
     ).fetchone()
     connection.close()
-    stated = {name: value for name, value in request.items() if value not in (None, [], False, "")}
-    assert h([salt, stated]) == digest
+    controls = {
+        name: request.get(name, False) for name in ("advance_ref", "create_ref_if_missing", "protected")
+    }
+    controls["expected_head"] = request["expected_head"]
+    assert h([made["authored_digest"], controls]) == digest
 
 
 def test_proofs_of_presence_and_absence(world: StoreWorld, changesets: dict[str, Json]) -> None:
