@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from memory_git.domain.canonical import decode
 from memory_git.domain.change import OpRef
 from memory_git.domain.changeset import op_digest
@@ -84,14 +86,13 @@ class OpRefs:
         row = lethe_history.op_at(view.connection, view.project_id, changeset_row, ordinal)
         if row is None or origin.op_digests[ordinal : ordinal + 1] != [row.op_digest]:
             raise _corrupt(origin, ordinal)
-        payload: dict[str, Any] | None = decode(row.payload) if row.payload is not None else None
-        if payload is not None:
-            read = Op(ordinal, row.op_type, row.target_event_id, row.resulting_event_id, payload)
-            if op_digest(row.salt or "", read) != row.op_digest:
+        named = (ordinal, row.op_type, row.target_event_id, row.resulting_event_id)
+        payload: dict[str, Any] | None = None
+        if row.payload is not None:
+            if op_digest(row.salt or "", Op(*named, {}, row.payload)) != row.op_digest:
                 raise _corrupt(origin, ordinal)
-        ref = OpRef(
-            origin.changeset_id, ordinal, row.op_type, row.target_event_id, row.resulting_event_id, payload
-        )
+            payload = msgspec.json.decode(row.payload)
+        ref = OpRef(origin.changeset_id, *named, payload)
         return OpBehind(ref, row.visibility, row.owner_principal)
 
     def _origin(self, changeset_row: int) -> _Origin:

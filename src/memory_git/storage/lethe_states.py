@@ -114,7 +114,8 @@ def get_versions(connection: Connection, project_id: str, rows: Sequence[int]) -
 def version_rows(connection: Connection, project_id: str, memory_id: str) -> list[int]:
     """Gives the rows of all versions of a memory that any changeset ever made."""
     rows = connection.rows(
-        "SELECT id FROM version WHERE project_id = ? AND memory_id = ? ORDER BY id", (project_id, memory_id)
+        "SELECT id FROM version WHERE project_id = ? AND memory_key = ? AND memory_id = ? ORDER BY id",
+        (project_id, indexed_key(memory_id), memory_id),
     )
     return [row for (row,) in rows]
 
