@@ -60,6 +60,8 @@ SHAPES: dict[str, State] = {
     "half of them, some changed": of(*MANY[:60], *NEAR[20:60]) | of(*MANY[5:9], *NEAR[30:33], value=1),
     "some changed in their rows alone": of(*MANY[:120], *NEAR[:40]) | of(*MANY[10:14], *NEAR[5:8], row=2),
     "a whole branch gone": of(*[key for key in MANY if key[0] >> 4 != 7]),
+    "a branch gone, rows changed beside it": of(*[key for key in MANY[:120] if key[0] >> 4 != 7], *NEAR[:40])
+    | of(*[key for key in MANY[:40] if key[0] >> 4 == 3], row=2),
 }
 NAMES = list(SHAPES)
 
@@ -153,6 +155,22 @@ def test_a_merge_of_any_three_shapes_is_that_of_dictionaries(name: str) -> None:
         assert list(walk(scratch, found)) == list(expected.values())
         assert found.digest == made(MemoryNodes(), expected).digest
         assert asked == keys
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_entries_put_or_taken_one_by_one_give_the_same_tree_in_any_order(name: str) -> None:
+    state = SHAPES[name]
+    whole = made(MemoryNodes(), state)
+    for order in (list(state), list(state)[::-1], sorted(state, key=lambda key: sha256(key).digest())):
+        nodes, tree = MemoryNodes(), EMPTY
+        for key in order:
+            tree = put_many(nodes, tree, {key: state[key]})
+        assert (tree.digest, tree.count) == (whole.digest, whole.count)
+        assert list(walk(nodes, tree)) == list(state.values())
+        for key in order:
+            tree = put_many(nodes, tree, {key: None})
+            assert get(nodes, tree, key) is None
+        assert tree == EMPTY
 
 
 def test_a_merge_that_ends_at_a_side_is_that_side_unwritten() -> None:
