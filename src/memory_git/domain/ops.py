@@ -195,8 +195,11 @@ class Op:
 
     def memory_ids(self) -> tuple[str, ...]:
         """Gives the memories that the op names, target first."""
-        named = (self.target_event_id, self.resulting_event_id)
-        return tuple(dict.fromkeys(name for name in named if name is not None))
+        target, result = self.target_event_id, self.resulting_event_id
+        if target is None or result is None or target == result:
+            name = result if target is None else target
+            return () if name is None else (name,)
+        return (target, result)
 
     def with_payload(self, **changes: Any) -> Op:
         """Gives the op with some payload keys set."""

@@ -18,7 +18,7 @@ from memory_git.domain.draft import Draft, OpPresumed, OpRefused
 from memory_git.domain.effects import take_effect
 from memory_git.domain.errors import Fault
 from memory_git.domain.ops import Op
-from memory_git.domain.policy import narrowest
+from memory_git.domain.policy import VISIBILITIES, narrowest
 from memory_git.domain.record import Conflicted, Edge, Record
 from memory_git.domain.state import EventContent, Salts, StateView
 
@@ -32,6 +32,9 @@ class Reach:
 
     visibility: str
     owner_principal: str
+
+
+_OPEN_REACH = {visibility: Reach(visibility, "") for visibility in VISIBILITIES}
 
 
 @dataclass(slots=True)
@@ -71,7 +74,8 @@ def apply(
 
 
 def _step(draft: Draft, op: Op, applied: Applied) -> None:
-    before = [draft.state.record(name) for name in op.memory_ids()]
+    names = op.memory_ids()
+    touched = [draft.state.record(name) for name in names]
     try:
         take_effect(draft, op)
     except OpPresumed:
@@ -81,8 +85,8 @@ def _step(draft: Draft, op: Op, applied: Applied) -> None:
         draft.presume(op)
         applied.faults.append(Fault(op.ordinal, refused.field, refused.rule))
         return
-    after = [draft.state.record(name) for name in op.memory_ids()]
-    applied.reach[op.ordinal] = _reach([*before, *after])
+    touched += [draft.state.record(name) for name in names]
+    applied.reach[op.ordinal] = _reach(touched)
 
 
 def _collect(draft: Draft, state: StateView, applied: Applied) -> None:
@@ -102,8 +106,8 @@ def _reach(touched: Iterable[Record | Conflicted | None]) -> Reach:
             records.append(found)
         elif isinstance(found, Conflicted):
             records += [found.left, found.right]
-    if not records:
-        return Reach("public", "")
-    visibility = narrowest(record.visibility for record in records)
+    visibilities = {record.visibility for record in records}
+    if "private" not in visibilities:
+        return _OPEN_REACH[narrowest(visibilities) if visibilities else "public"]
     owners = {record.owner_principal or "" for record in records if record.visibility == "private"}
-    return Reach(visibility, owners.pop() if len(owners) == 1 else "")
+    return Reach("private", owners.pop() if len(owners) == 1 else "")

@@ -222,8 +222,10 @@ def apply_ops(
     `erased` are memories that verify knows to be there, though the ops that made them are erased.
     """
     state = base.parents[0] if base.merged is None else merged_view(transaction, base.merged)
+    known_erased = {record.memory_id: record for record in erased}
+    above = Overlay(state, {**known_erased}) if known_erased else state
     applied = apply(
-        Overlay(state, {record.memory_id: record for record in erased}),
+        above,
         ops,
         salts=transaction.salt,
         events=transaction.event_content,

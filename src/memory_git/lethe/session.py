@@ -11,6 +11,7 @@ from memory_git.domain import trie
 from memory_git.domain.ancestry import CommitGraph
 from memory_git.domain.conflicts import claims_of
 from memory_git.domain.errors import Corrupt, NotFound
+from memory_git.domain.ids import is_uuid
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Conflicted, Edge, Record, record_bytes_sha256, record_from_bytes
 from memory_git.domain.state_root import edge_key, memory_key
@@ -327,10 +328,12 @@ class Transaction(View):
 
     def foresee(self, memory_ids: Sequence[str]) -> None:
         """Reads salts and events of many memories at once, where asking for each alone would cost a query."""
-        keys = [lethe_states.indexed_key(name) for name in memory_ids]
-        self._stored_salts = lethe_states.salts_of(self.connection, self.project_id, keys)
-        self._events = lethe_events.contents_of(self.connection, self.project_id, memory_ids)
+        at = (self.connection, self.project_id)
+        self._stored_salts = lethe_states.salts_of(*at, [*map(lethe_states.indexed_key, memory_ids)])
+        self._events = lethe_events.contents_of(*at, [name for name in memory_ids if is_uuid(name)])
         self._foreseen = frozenset(memory_ids)
+        unseen = [name for name in memory_ids if name not in self._stored_salts]
+        self._salts |= zip(unseen, self.sources.new_salts(len(unseen)), strict=True)
 
     def salt(self, memory_id: str) -> str:
         """Gives a memory's salt, made at first sight."""
@@ -396,7 +399,7 @@ class Transaction(View):
         claims = {row: claims_of(record) for row, record in self._records.items()}
         claimed = ((claim, row) for row, found in claims.items() for claim in found)
         lethe_states.put_claims(self.connection, self.project_id, claimed)
-        texts = [(row, indexed_words(record)) for row, record in self._records.items() if record.is_active]
+        texts = [(row, indexed_text(record)) for row, record in self._records.items() if record.is_active]
         lethe_states.put_words(self.connection, texts)
         self._hand_on(nodes, {row: made.record_digest for row, made in self._versions.items()}, claims)
         for kept in (self._nodes, self._versions, self._edges, self._salts, self._records):
@@ -425,10 +428,10 @@ class Transaction(View):
         self.connection.after_commit(fill)
 
 
-def indexed_words(record: Record) -> str:
-    """Gives the words by which a version is found, split by spaces."""
-    texts = (record.title or "", record.summary or "", " ".join(record.tags), record.content)
-    return " ".join(dict.fromkeys([word for text in texts if text for word in words(text)]))
+def indexed_text(record: Record) -> str:
+    """Gives the text by whose words a version is found: as it is where the index splits ASCII as `words` does, else split."""
+    text = " ".join((record.title or "", record.summary or "", *record.tags, record.content))
+    return text if text.isascii() else " ".join(dict.fromkeys(words(text)))
 
 
 def _reached(roots: Roots, nodes: Mapping[int, bytes]) -> dict[int, bytes]:

@@ -7,7 +7,7 @@ verbs call; here stand only opening, closing, and which verb is a read and which
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from memory_git.lethe.active import ActiveIndexes, visible
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.caches import Caches
 from memory_git.lethe.changesets import created_changeset, shown_changeset
+from memory_git.lethe.collector import COLLECTOR
 from memory_git.lethe.commits import create_changeset
 from memory_git.lethe.comparing import diff
 from memory_git.lethe.feed import Feed
@@ -58,6 +59,7 @@ from memory_git.storage.sqlite import Connection, Database, SqliteSettings
 T = TypeVar("T")
 DEFAULT_MAX_HISTORY = 1_000_000
 MAX_EVENTS = 1_000
+MANY_OPS = 1_000
 _ABSENT = {
     "changeset": "changeset_not_found",
     "manifest": "manifest_not_found",
@@ -216,8 +218,13 @@ class LetheStore:
 
     def create_changeset(self, request: Mapping[str, Any]) -> tuple[Json, bool]:
         """Validates and stores a changeset; gives it, and whether it is a replay."""
-        read = read_request(request, fresh_ids(self._sources.new_id))
+        ops = request.get("ops")
+        is_large = isinstance(ops, list) and len(ops) > MANY_OPS
+        with COLLECTOR.at_rest() if is_large else nullcontext():
+            return self._create_changeset(request)
 
+    def _create_changeset(self, request: Mapping[str, Any]) -> tuple[Json, bool]:
+        read = read_request(request, fresh_ids(self._sources.new_id))
         created = self._write(read.project_id, lambda tx: create_changeset(tx, self.feed, read))
         if created.request is None:
             return self.get_changeset(created.row.changeset_id), True

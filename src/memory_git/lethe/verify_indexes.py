@@ -9,9 +9,10 @@ from memory_git.domain.conflicts import claims_of
 from memory_git.domain.record import Record
 from memory_git.domain.state_root import memory_key
 from memory_git.domain.trie import Entry
+from memory_git.domain.words import words
 from memory_git.lethe import events
 from memory_git.lethe.report import Report
-from memory_git.lethe.session import View, indexed_words
+from memory_git.lethe.session import View, indexed_text
 from memory_git.storage import lethe_history, lethe_receipts, lethe_states
 from memory_git.storage.lethe_schema import row_range
 
@@ -24,7 +25,7 @@ def check_versions_indexed(view: View, report: Report) -> None:
     rows_of: defaultdict[str, set[int]] = defaultdict(set)
     for row, record in _versions(view, report):
         claims |= {(lethe_states.claim_key(claim), row) for claim in claims_of(record)}
-        for word in indexed_words(record).split() if record.is_active else ():
+        for word in words(indexed_text(record)) if record.is_active else ():
             rows_of[word].add(row)
     found = set(lethe_states.claims_of_version(view.connection, view.project_id))
     for _, version in sorted(found ^ claims):
