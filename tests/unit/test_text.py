@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from memory_git.domain.reading import read
 from memory_git.domain.text import (
-    alike_topic,
     compare,
     is_duplicate,
     normalize,
     text_digest,
-    topic_words,
 )
+from memory_git.domain.topics import alike_topic, topic_words
 
 SAME = {
     "case": ("Use Redis", "use REDIS"),

@@ -18,7 +18,8 @@ import pytest
 
 from memory_git.domain.claims import candidates, claimants_among, contradicts
 from memory_git.domain.record import Record
-from memory_git.domain.text import alike_topic, compare
+from memory_git.domain.text import compare
+from memory_git.domain.topics import alike_topic
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = ROOT / "tests" / "data" / "conflict_pairs.jsonl"

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Protocol
 
-from memory_git.domain import text
+from memory_git.domain import text, topics
 from memory_git.domain.record import Record
 from memory_git.domain.roots import duplicate_key
 from memory_git.domain.times import parse_time
@@ -67,14 +67,14 @@ def _word_claims(record: Record) -> tuple[str, ...]:
     """
     if record.kind != "decision" or record.fact_key or record.subject:
         return ()
-    topic = text.topic_words(record.content)
-    most = len(topic) - text.least_shared(len(topic)) + _least_shared(len(topic))
+    topic = topics.topic_words(record.content)
+    most = len(topic) - topics.least_shared(len(topic)) + _least_shared(len(topic))
     longest = sorted(topic, key=lambda word: (-len(word), word))
     return tuple(f"w\0{scope_of(record)}\0{word}" for word in longest[:most])
 
 
 def _least_shared(size: int) -> int:
-    return min(MOST_SHARED, text.least_shared(size))
+    return min(MOST_SHARED, topics.least_shared(size))
 
 
 def candidates(record: Record, claims: Claims) -> list[Record]:
@@ -82,7 +82,7 @@ def candidates(record: Record, claims: Claims) -> list[Record]:
     keys, words = _key_claims(record), _word_claims(record)
     found = claims(keys) if keys else ()
     if words:
-        found = claims(words, _least_shared(len(text.topic_words(record.content))))
+        found = claims(words, _least_shared(len(topics.topic_words(record.content))))
     return [item for item in found if item.memory_id != record.memory_id]
 
 
@@ -125,7 +125,7 @@ def _speak_of_one_thing(one: Record, two: Record) -> bool:
         return text.fold(one.fact_key or "") == text.fold(two.fact_key or "")
     if one.subject or two.subject:
         return text.fold(one.subject or "") == text.fold(two.subject or "")
-    return one.kind == "decision" and text.alike_topic(one.content, two.content)
+    return one.kind == "decision" and topics.alike_topic(one.content, two.content)
 
 
 def validity_overlaps(one: Record, two: Record) -> bool:

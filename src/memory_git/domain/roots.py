@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 
 from memory_git.domain.kept import kept
-from memory_git.domain.reading import MOST_KEPT_READINGS, MOST_KEPT_WORDS, tokens_of_word, word_token
+from memory_git.domain.reading import MOST_KEPT_READINGS
 from memory_git.domain.text import normalize
+from memory_git.domain.tokens import MOST_KEPT_WORDS, tokens_of_word, word_token
 
 MOST_CHARACTERS = 1024
 MOST_KEPT_CHARACTERS = 32

@@ -18,7 +18,7 @@ from memory_git.domain.policy import Audience
 from memory_git.domain.times import format_time
 from memory_git.lethe.authorship import authors_of_sides
 from memory_git.lethe.feed import Feed
-from memory_git.lethe.merging import Meeting, meet
+from memory_git.lethe.meeting import Meeting, meet
 from memory_git.lethe.session import StoredState, Transaction, View, admits
 from memory_git.storage import lethe_conflicts
 from memory_git.storage.lethe_conflicts import ConflictRow

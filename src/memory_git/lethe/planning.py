@@ -26,15 +26,8 @@ from memory_git.lethe.differences import (
     contradicted_after,
     edge_changes_between,
 )
-from memory_git.lethe.merging import (
-    Meeting,
-    ScratchView,
-    base_roots,
-    changes_of_merge,
-    meet,
-    merge_states,
-    merged_view,
-)
+from memory_git.lethe.meeting import Meeting, changes_of_merge, meet
+from memory_git.lethe.merging import ScratchView, base_roots, merge_states, merged_view
 from memory_git.lethe.op_refs import OpRefs, Removals
 from memory_git.lethe.protected import private_in_delta
 from memory_git.lethe.session import View, admits

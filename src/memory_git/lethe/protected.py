@@ -26,7 +26,7 @@ from memory_git.domain.trie import Entry
 from memory_git.lethe import conflict_rows, events
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.feed import Feed
-from memory_git.lethe.merging import meet
+from memory_git.lethe.meeting import meet
 from memory_git.lethe.refs import move_ref, ref_moved, require_ref
 from memory_git.lethe.session import Transaction, View, is_redacted
 from memory_git.storage import lethe_history, lethe_receipts

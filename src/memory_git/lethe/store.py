@@ -44,7 +44,7 @@ from memory_git.lethe.commits import create_changeset
 from memory_git.lethe.comparing import diff
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.figures import Figures
-from memory_git.lethe.merging import meet
+from memory_git.lethe.meeting import meet
 from memory_git.lethe.protocol import Json
 from memory_git.lethe.rebuilding import make_anew
 from memory_git.lethe.searching import matches
