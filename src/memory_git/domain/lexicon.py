@@ -28,8 +28,7 @@ STOP = _words(
     "и в во на у же то мы сейчас теперь также"
 )
 GERMAN = _words(
-    "wir mit nach auf aus von zur bis vom beim neue neuen als nur noch sich bekommen bleibt alle durch gegen ohne "
-    "der die das und nicht ist wird werden ein eine einen einem einer fur für uber über im den dem zum zur bei kein"
+    "der die das und ist wird werden ein eine einen einem einer eines im den dem des wir dass sind jetzt aktuell derzeit"
 )
 ENGLISH = _words("the an is are be been being do does of and our its their also now currently that")
 # Without an article after it, a noun that follows one of these is often what was chosen: "mit Angular", "in Go".

@@ -42,8 +42,16 @@ def _sum_of_roots(folded: str) -> int:
     return sum(map(_read_word_once if is_spaced else _read_word, words))
 
 
+def _digest(text: str) -> int:
+    raw = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
+    return int.from_bytes(raw)
+
+
 def _read_word(word: str) -> int:
     """Gives the sum of the digests of a word's roots, and of those of what stands beside it without a space."""
+    bare = word.strip(".,:;!?()")
+    if bare.isascii() and bare.isdigit():
+        return sum([_FIGURES[int(sign)] for sign in bare])
     found: list[str] = []
     for token in tokens_of_word(word):
         if token.kind in ("number", "date"):
@@ -53,12 +61,8 @@ def _read_word(word: str) -> int:
     return sum(map(_digest, found))
 
 
+_FIGURES = [_digest(sign) for sign in "0123456789"]
 _read_word_once = kept(MOST_KEPT_WORDS)(_read_word)
-
-
-def _digest(text: str) -> int:
-    raw = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).digest()
-    return int.from_bytes(raw)
 
 
 def _root(word: str) -> list[str]:

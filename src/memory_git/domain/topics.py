@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from math import ceil
 
 from memory_git.domain import lexicon
@@ -18,7 +19,7 @@ from memory_git.domain.kept import kept
 from memory_git.domain.opposites import OPPOSITES
 from memory_git.domain.reading import MOST_KEPT_CHARACTERS, MOST_KEPT_READINGS, Reading, read
 from memory_git.domain.text import gist, prefers, stems_of
-from memory_git.domain.tokens import Token, stem
+from memory_git.domain.tokens import MOST_KEPT_WORDS, Token, stem, tokens_of_word
 
 MOST_TOPIC_WORDS = 12
 MIN_SHARED = 2
@@ -66,16 +67,38 @@ def least_shared(size: int) -> int:
 
 def _topic(text: str) -> tuple[str, ...]:
     """Gives the words that name what a decision is about; Chinese characters in pairs."""
+    topic = _topic_by_words(text) if text.isascii() and not text.isupper() else None
+    if topic is None:
+        topic = {}
+        content = read(text).content
+        for place, token in enumerate(content):
+            if token.kind == "han":
+                topic.update(dict.fromkeys(_han_pair(content, place)))
+            elif token.kind == "word" and not token.is_generic and not token.is_value:
+                topic[token.stem] = None
+    return tuple(islice(topic, MOST_TOPIC_WORDS))
+
+
+def _topic_by_words(text: str) -> dict[str, None] | None:
+    """Gives the topic of a text whose words can be read alone; None for German, which tells its names otherwise."""
     topic: dict[str, None] = {}
-    content = read(text).content
-    for place, token in enumerate(content):
-        if token.kind == "han":
-            topic.update(dict.fromkeys(_han_pair(content, place)))
-        elif token.kind == "word" and not token.is_generic and not token.is_value:
-            topic[token.stem] = None
-        if len(topic) >= MOST_TOPIC_WORDS:
-            break
-    return tuple(topic)
+    is_first = True
+    for word in text.split():
+        tokens, ends_sentence = _word_alone(word)
+        for token in tokens:
+            if token.kind == "word":
+                if not (token.is_generic or token.is_identifier or (token.is_name and not is_first)):
+                    topic[token.stem] = None
+            elif token.kind == "stop" and token.stem in lexicon.GERMAN:
+                return None
+            is_first = False
+        is_first |= ends_sentence
+    return topic
+
+
+@kept(MOST_KEPT_WORDS)
+def _word_alone(word: str) -> tuple[tuple[Token, ...], bool]:
+    return tuple(tokens_of_word(word)), word.rstrip("\"')")[-1:] in (".", "!", "?")
 
 
 _topic_of_short = kept(MOST_KEPT_READINGS)(_topic)
