@@ -226,21 +226,20 @@ class _Walk:
 
     def best_common(self) -> list[int]:
         """Takes what is needed to find every best common ancestor (rule 3); all in one loop, since a search takes thousands."""
-        paints, pending, position = self._paints, self.pending, self._position
+        paints, pending, position, both = self._paints, self.pending, self._position, self._parents
+        left, right, common = _LEFT, _RIGHT, _COMMON
         best: list[int] = []
-        room = self._limit
-        while pending[_COMMON] or (pending[_LEFT] and pending[_RIGHT]):
-            if not room:
-                raise _too_long(self._limit)
-            room -= 1
+        for _ in range(self._limit):
+            if not ((pending[left] and pending[right]) or pending[common]):
+                return best
             while not paints[position]:
                 position -= _STRIDE if paints[position - _STRIDE : position] == _BARE else 1
             paint = paints[position]
             pending[paint] -= 1
-            if paint == _COMMON:
+            if paint == common:
                 best.append(position)
                 paint |= _STALE
-            for parents in self._parents:
+            for parents in both:
                 parent = parents[position]
                 if parent < 0:
                     break
@@ -251,6 +250,8 @@ class _Walk:
                     pending[after] += 1
                     paints[parent] = after
             position -= 1
+        if (pending[left] and pending[right]) or pending[common]:
+            raise _too_long(self._limit)
         return best
 
 
