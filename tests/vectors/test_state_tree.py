@@ -48,12 +48,16 @@ def test_a_golden_digest_is_what_the_format_says(golden):
     assert root_by_the_format(wanted).hex() == golden["root"]
 
 
-@pytest.mark.parametrize("golden", GOLDEN["memory_keys"], ids=lambda golden: golden["memory_id"])
+@pytest.mark.parametrize(
+    "golden",
+    GOLDEN["memory_keys"],
+    ids=lambda golden: golden["memory_id"].encode("ascii", "replace").decode(),
+)
 def test_a_memory_has_its_golden_key(golden):
     assert memory_key(golden["memory_id"]).hex() == golden["key"]
 
 
-@pytest.mark.parametrize("golden", GOLDEN["edge_keys"], ids=lambda golden: "-".join(golden["edge"]))
+@pytest.mark.parametrize("golden", GOLDEN["edge_keys"], ids=["one way", "the other way", "beyond ASCII"])
 def test_a_relationship_has_its_golden_key(golden):
     assert edge_key(*golden["edge"]).hex() == golden["key"]
 
