@@ -190,20 +190,16 @@ def _differing_places(one: bytes, other: bytes, first: int, width: int, count: i
 
 def differing_entries(one: bytes, other: bytes, by: By) -> list[tuple[Entry, Entry]] | None:
     """Gives the entries of two leaf bodies that differ; None when their keys do. Decodes nothing else."""
-    if one[1] != other[1]:
+    size = one[1]
+    if size != other[1]:
         return None
-    found = []
-    bar = LEAF_HEAD + PAIR_BYTES * one[1]
-    for place, at in enumerate(range(LEAF_HEAD, bar, PAIR_BYTES)):
-        if one[at : at + PAIR_BYTES] == other[at : at + PAIR_BYTES]:
-            beside = bar + _PROVENANCE.size * place
-            end = beside + _PROVENANCE.size
-            if by == "digest" or one[beside:end] == other[beside:end]:
-                continue
-        elif one[at : at + KEY_BYTES] != other[at : at + KEY_BYTES]:
-            return None
-        found.append((_entry_at(one, place), _entry_at(other, place)))
-    return found
+    places = _differing_places(one, other, LEAF_HEAD, PAIR_BYTES, size)
+    if any(_key_at(one, place) != _key_at(other, place) for place in places):
+        return None
+    if by == "row":
+        beside = _differing_places(one, other, LEAF_HEAD + PAIR_BYTES * size, _PROVENANCE.size, size)
+        places = sorted({*places, *beside})
+    return [(_entry_at(one, place), _entry_at(other, place)) for place in places]
 
 
 def is_same(left: Root, right: Root, by: By) -> bool:

@@ -192,11 +192,12 @@ def put_claims(connection: Connection, project_id: str, claims: Iterable[tuple[s
 def claim_rows(connection: Connection, project_id: str, claims: Sequence[str]) -> dict[str, list[int]]:
     """Gives the rows of versions that make each of many claims; a claim that nobody makes has none."""
     rows = connection.rows(
-        "SELECT (SELECT json_group_array(version_row) FROM claim WHERE project_id = ? AND claim = wanted.value)"
-        " FROM json_each(?) AS wanted ORDER BY wanted.key",
+        "SELECT wanted.key,"
+        " (SELECT json_group_array(version_row) FROM claim WHERE project_id = ? AND claim = wanted.value)"
+        " FROM json_each(?) AS wanted",
         (project_id, json.dumps([claim_key(claim) for claim in claims])),
     )
-    return {claim: orjson.loads(found) for claim, (found,) in zip(claims, rows, strict=True)}
+    return {claims[place]: orjson.loads(found) for place, found in rows}
 
 
 def memory_ids_of(connection: Connection, project_id: str, rows: Sequence[int]) -> dict[int, str]:
