@@ -16,16 +16,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
-from memory_git.domain.errors import Corrupt, NotFound, TooLarge
+from memory_git.domain.errors import Corrupt, NotFound
+from memory_git.domain.walk import LEFT, Parents, Walk, too_long
 
 MAX_HISTORY = 10_000_000
 MAX_PARENTS = 2
 _NONE = -1
-_LEFT, _RIGHT, _STALE = 1, 2, 4
-_COMMON = _LEFT | _RIGHT
-_PAINTS = 8
-_STRIDE = 256
-_BARE = bytes(_STRIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +37,7 @@ class CommitGraph:
 
     def __init__(self, max_history: int = MAX_HISTORY) -> None:
         self.max_history = max_history
-        self.parent_positions = array("i"), array("i")
-        """The first and the second parent of each changeset, -1 where it has none."""
+        self._parents: Parents = array("i"), array("i")
         self._generations = array("i")
         self._ids: list[str] = []
         self._positions: dict[str, int] = {}
@@ -65,7 +60,7 @@ class CommitGraph:
         if len(parent_ids) > MAX_PARENTS or any(parent not in self._positions for parent in parent_ids):
             raise Corrupt("changeset", changeset_id, "its parents are not all known, or more than two")
         parents = [self._positions[parent] for parent in parent_ids]
-        for positions, parent in zip(self.parent_positions, [*parents, _NONE, _NONE], strict=False):
+        for positions, parent in zip(self._parents, [*parents, _NONE, _NONE], strict=False):
             positions.append(parent)
         self._generations.append(1 + max((self._generations[parent] for parent in parents), default=0))
         self._ids.append(changeset_id)
@@ -92,11 +87,14 @@ class CommitGraph:
 
     def parents_at(self, position: int) -> list[int]:
         """Gives the positions of the parents of the changeset at a position."""
-        return [positions[position] for positions in self.parent_positions if positions[position] >= 0]
+        return [positions[position] for positions in self._parents if positions[position] >= 0]
+
+    def _walk(self, left: Sequence[int], right: Sequence[int] = ()) -> Walk:
+        return Walk(self._parents, self.max_history, left, right)
 
     def best_common_ancestors(self, a: str, b: str) -> tuple[str, ...]:
         """Gives every common ancestor that is no ancestor of another, sorted by id; none for unrelated histories."""
-        walk = _Walk(self, [self.position(a)], [self.position(b)])
+        walk = self._walk([self.position(a)], [self.position(b)])
         return tuple(sorted([self._ids[position] for position in walk.best_common()]))
 
     def is_ancestor(self, a: str, of: str) -> bool:
@@ -105,8 +103,8 @@ class CommitGraph:
         if self._mainline_at(start, wanted) == wanted:
             return True
         lowest = self._generations[wanted]
-        walk = _Walk(self, [start])
-        while walk.pending[_LEFT]:
+        walk = self._walk([start])
+        while walk.pending[LEFT]:
             position, paint = walk.take()
             if position <= wanted:
                 return position == wanted
@@ -118,9 +116,9 @@ class CommitGraph:
         """Gives those of some changesets that a head descends from, or is."""
         wanted = {self._positions[name] for name in among if name in self._positions}
         lowest = min(wanted, default=0)
-        walk = _Walk(self, [self.position(head)])
+        walk = self._walk([self.position(head)])
         found: set[str] = set()
-        while walk.pending[_LEFT] and len(found) < len(wanted):
+        while walk.pending[LEFT] and len(found) < len(wanted):
             position, paint = walk.take()
             if position < lowest:
                 break
@@ -134,12 +132,12 @@ class CommitGraph:
         wanted = self.position(a)
         found = self._mainline_at(self.position(of), wanted)
         if found > wanted:
-            raise _too_long(self.max_history)
+            raise too_long(self.max_history)
         return found == wanted
 
     def _mainline_at(self, position: int, wanted: int) -> int:
         """Gives the first changeset of a line of first parents that is not above a position; one above it when that lies too far."""
-        firsts = self.parent_positions[0]
+        firsts = self._parents[0]
         for _ in range(self.max_history):
             if position <= wanted:
                 break
@@ -148,11 +146,11 @@ class CommitGraph:
 
     def reachable_not_from(self, head: str, exclude: Iterable[str]) -> list[str]:
         """Gives the changesets reachable from the head and from none of the excluded, parents first."""
-        walk = _Walk(self, [self.position(head)], [self.position(name) for name in exclude])
+        walk = self._walk([self.position(head)], [self.position(name) for name in exclude])
         found = []
-        while walk.pending[_LEFT]:
+        while walk.pending[LEFT]:
             position, paint = walk.take()
-            if paint == _LEFT:
+            if paint == LEFT:
                 found.append(self._ids[position])
             walk.paint_parents(position, paint)
         return found[::-1]
@@ -181,79 +179,3 @@ class CommitGraph:
                     starts.add(parent)
                     heappush(queue, -parent)
         return Page(tuple(ids), tuple([self._ids[-position] for position in sorted(queue)]))
-
-
-class _Walk:
-    """Changesets painted and not yet taken, by position, and how many are pending under each paint.
-
-    Paints lie in one byte a position, which costs less than a queue: histories are dense, and what is not is stepped over.
-    """
-
-    def __init__(self, graph: CommitGraph, left: Sequence[int], right: Sequence[int] = ()) -> None:
-        self._parents = graph.parent_positions
-        self._left = self._limit = graph.max_history
-        self._position = max(*left, *right, 0)
-        self._paints = bytearray(self._position + 1)
-        self.pending = [0] * _PAINTS
-        for positions, paint in ((left, _LEFT), (right, _RIGHT)):
-            for position in positions:
-                self._paint(position, paint)
-
-    def _paint(self, position: int, paint: int) -> None:
-        before = self._paints[position]
-        self._paints[position] = after = before | paint
-        self.pending[before] -= 1
-        self.pending[after] += 1
-
-    def take(self) -> tuple[int, int]:
-        """Gives the newest pending changeset with all its paint; raises TooLarge `history_too_long`."""
-        if not self._left:
-            raise _too_long(self._limit)
-        self._left -= 1
-        paints, position = self._paints, self._position
-        while not paints[position]:
-            position -= _STRIDE if paints[position - _STRIDE : position] == _BARE else 1
-        self._position = position - 1
-        paint = paints[position]
-        self.pending[paint] -= 1
-        return position, paint
-
-    def paint_parents(self, position: int, paint: int) -> None:
-        """Adds paint to the parents of a changeset, which are walked once however often they are painted."""
-        for parents in self._parents:
-            if parents[position] >= 0:
-                self._paint(parents[position], paint)
-
-    def best_common(self) -> list[int]:
-        """Takes what is needed to find every best common ancestor (rule 3); all in one loop, since a search takes thousands."""
-        paints, pending, position, both = self._paints, self.pending, self._position, self._parents
-        left, right, common = _LEFT, _RIGHT, _COMMON
-        best: list[int] = []
-        for _ in range(self._limit):
-            if not ((pending[left] and pending[right]) or pending[common]):
-                return best
-            while not paints[position]:
-                position -= _STRIDE if paints[position - _STRIDE : position] == _BARE else 1
-            paint = paints[position]
-            pending[paint] -= 1
-            if paint == common:
-                best.append(position)
-                paint |= _STALE
-            for parents in both:
-                parent = parents[position]
-                if parent < 0:
-                    break
-                before = paints[parent]
-                after = before | paint
-                if after != before:
-                    pending[before] -= 1
-                    pending[after] += 1
-                    paints[parent] = after
-            position -= 1
-        if (pending[left] and pending[right]) or pending[common]:
-            raise _too_long(self._limit)
-        return best
-
-
-def _too_long(most: int) -> TooLarge:
-    return TooLarge("history_too_long", f"the answer lies beyond {most} changesets", max_history=most)
