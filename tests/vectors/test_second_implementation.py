@@ -12,6 +12,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -565,6 +566,23 @@ def test_proofs_of_presence_and_absence(world: StoreWorld, changesets: dict[str,
             proved(roots[0], memory_key(memory_id), shown["proof"][:-1])
         with pytest.raises(AssertionError):
             proved(roots[1], memory_key(memory_id), shown["proof"])
+
+
+def test_one_proof_shows_the_absence_of_what_its_leaf_lacks(world: StoreWorld) -> None:
+    """9.6: a path ends at one leaf for all keys of that path."""
+    shown = world.store.memory(PROJECT, world.head(BRANCH), "one")
+    path = memory_key("one").hex()[: len(shown["proof"]) - 1]
+    absent = next(
+        key for key in (memory_key(f"absent/{number}") for number in count()) if key.hex().startswith(path)
+    )
+    assert proved(bytes.fromhex(shown["memories_root"]), absent, shown["proof"]) is None
+    other = next(
+        key
+        for key in (memory_key(f"absent/{number}") for number in count())
+        if not key.hex().startswith(path)
+    )
+    with pytest.raises(AssertionError):
+        proved(bytes.fromhex(shown["memories_root"]), other, shown["proof"])
 
 
 def test_the_root_changeset_holds_the_baseline(world: StoreWorld) -> None:
