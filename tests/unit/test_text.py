@@ -268,3 +268,52 @@ def test_a_text_of_next_to_nothing_compares_with_any(text: str) -> None:
     for other in ("", "N'T use", "2"):
         assert compare(text, other).same == (text == other)
         assert not alike_topic(text, other)
+
+
+# texts that differ in a number, whatever the locale: never duplicates
+OTHER_NUMBERS = {
+    "grouped here, decimal there": ("The limit is 1,200", "The limit is 1.200"),
+    "the same in German": ("Die Grenze ist 1.200", "Die Grenze ist 1,200"),
+    "no language to go by": ("limit 1,200", "limit 1200"),
+    "a space that may part two numbers": ("rooms 1 200", "rooms 1200"),
+    "an exponent": ("limit is 1e3", "limit is 1000"),
+    "a fraction turned round": ("½ cup", "2/1 cup"),
+    "a date of figures": ("on 03/04/2026", "on 04/03/2026"),
+    "a short date of figures": ("on 3/4/26", "on 4/3/26"),
+    "versions": ("version 1.10", "version 1.1"),
+    "metres and feet": ("5 m long", "5 ft long"),
+    "currencies by name": ("20 EUR a month", "20 USD a month"),
+    "currencies by sign": ("$20 a month", "€20 a month"),
+    "a share": ("50% of all", "50 of all"),
+    "morning and evening": ("the call is at 5 am", "the call is at 5 pm"),
+    "signs": ("offset +5", "offset -5"),
+    "a scale turned round": ("scale 1:10", "scale 10:1"),
+    "a range turned round": ("10-20 people", "20-10 people"),
+    "a superscript": ("10² users", "102 users"),
+    "a mixed fraction": ("1½ hours", "11/2 hours"),
+    "decimals of two spellings": ("1,5 kg", "1.5 kg"),
+    "Japanese": ("上限は1,200件", "上限は1.200件"),
+    "Chinese numerals": ("三十个节点", "三个节点"),
+}
+SAME_NUMBERS = {
+    "grouping that can be nothing else": ("holds 1,200,000 rows", "holds 1200000 rows"),
+    "apostrophes": ("holds 1'200 rows", "holds 1200 rows"),
+    "both signs": ("costs 1,234.50 a year", "costs 1.234,50 a year"),
+    "English groups by commas": ("The limit is 1,200", "The limit is 1200"),
+    "German groups by full stops": ("Die Grenze ist 1.200", "Die Grenze ist 1200"),
+    "full width": ("limit is １２００", "limit is 1200"),
+    "a word": ("three nodes", "3 nodes"),
+    "Chinese numerals": ("三个节点", "3个节点"),
+}
+
+
+@pytest.mark.parametrize(("a", "b"), OTHER_NUMBERS.values(), ids=OTHER_NUMBERS.keys())
+def test_another_number_is_never_a_duplicate(a: str, b: str) -> None:
+    assert not is_duplicate(a, b)
+    assert not is_duplicate(b, a)
+
+
+@pytest.mark.parametrize(("a", "b"), SAME_NUMBERS.values(), ids=SAME_NUMBERS.keys())
+def test_one_number_in_two_spellings_is_one(a: str, b: str) -> None:
+    assert is_duplicate(a, b)
+    assert is_duplicate(b, a)
