@@ -36,8 +36,11 @@ class NodeReader(Protocol):
 class NodeWriter(NodeReader, Protocol):
     """Where nodes are also written."""
 
-    def put(self, body: bytes) -> int:
-        """Keeps a body under a row that was never used before, and gives that row."""
+    def put(self, body: bytes, like: int | None = None) -> int:
+        """Keeps a body under a row that was never used before, and gives that row.
+
+        `like` is the row of a node that this one differs little from: a hint for who wants to keep it small.
+        """
         ...
 
 
@@ -61,9 +64,9 @@ def store(nodes: NodeWriter, node: Node) -> Root:
     return store_body(nodes, encode_inner(node.children))
 
 
-def store_body(nodes: NodeWriter, body: bytes) -> Root:
+def store_body(nodes: NodeWriter, body: bytes, like: int | None = None) -> Root:
     """Writes the body of a node that is not empty, and gives the subtree that it stands for."""
-    return Root(nodes.put(body), node_digest(body), count_of(body))
+    return Root(nodes.put(body, like), node_digest(body), count_of(body))
 
 
 class MemoryNodes:
@@ -79,8 +82,9 @@ class MemoryNodes:
             raise Corrupt("node", row, "is absent")
         return verified(body, expected_digest, row)
 
-    def put(self, body: bytes) -> int:
+    def put(self, body: bytes, like: int | None = None) -> int:
         """Keeps a body under the next row."""
+        del like
         row = len(self.bodies) + 1
         self.bodies[row] = body
         return row
@@ -102,8 +106,9 @@ class ScratchNodes:
             raise Corrupt("node", row, "is absent")
         return verified(body, expected_digest, row)
 
-    def put(self, body: bytes) -> int:
+    def put(self, body: bytes, like: int | None = None) -> int:
         """Keeps a body under the next negative row."""
+        del like
         row = -1 - len(self.bodies)
         self.bodies[row] = body
         return row

@@ -73,6 +73,8 @@ __all__ = [
     "walk",
 ]
 
+MOST_LIKE = 4
+"""A node of which more children changed is no longer like the one that it was made from."""
 Pair = tuple[Entry | None, Entry | None]
 Resolve = Callable[[bytes, Entry | None, Entry | None, Entry | None], Entry | None]
 Change = tuple[bytes, Entry | None]
@@ -179,7 +181,8 @@ def _put(nodes: NodeWriter, tree: Root, changes: list[Change], depth: int) -> Su
         return tree
     if all(before.count and _count(after) >= before.count for _, before, after in changed):
         sealed = [(slot, _seal(nodes, after)) for slot, _, after in changed]
-        return store_body(nodes, with_children(body, sealed))
+        like = tree.row if len(sealed) <= MOST_LIKE else None
+        return store_body(nodes, with_children(body, sealed), like)
     children: list[Subtree] = list(decode_inner(body).children)
     for slot, _, after in changed:
         children[slot] = after
@@ -192,7 +195,7 @@ def _put_in_leaf(nodes: NodeWriter, tree: Root, body: bytes, changes: list[Chang
     if len(changes) == 1 and entry is not None:
         spliced = with_entry(body, entry)
         if spliced is not None:
-            return tree if spliced == body else store_body(nodes, spliced)
+            return tree if spliced == body else store_body(nodes, spliced, tree.row)
     known = decode_leaf(body).entries
     entries = _overlaid(known, changes)
     return tree if entries == known else _grow(nodes, entries, depth)

@@ -27,13 +27,11 @@ from memory_git.domain.trie_node import LEAF_MAX
 from memory_git.lethe.session import Transaction, View, is_dropped, roots_of
 from memory_git.storage import lethe_conflicts, lethe_history, lethe_nodes, lethe_states
 from memory_git.storage.lethe_history import StateRow
-from memory_git.storage.lethe_schema import row_range
 
 FAR = 20_000
 A_STEP = 3
 BATCH = 100
 """How many changesets' nodes are stored again in one write."""
-_PAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +164,14 @@ def _reach(view: View, state: StateRow, reached: set[int]) -> None:
 
 
 def _unreached(view: View, reached: set[int]) -> tuple[list[int], int]:
-    """Gives the rows of the other nodes, and the bytes of their bodies."""
-    number = view.project.number
+    """Gives the rows of the other nodes, and the bytes of their bodies; what a reached one is based on is reached."""
     found, size = [], 0
-    last = row_range(number)[0] - 1
-    while page := lethe_nodes.node_sizes(view.connection, view.project_id, number, last, _PAGE):
-        for row, length in page:
-            if row not in reached:
-                found.append(row)
-                size += length
-        last = page[-1][0]
-    return found, size
+    nodes = lethe_nodes.nodes_down(view.connection, view.project_id, view.project.number)
+    for node, is_kept in lethe_nodes.with_bases(nodes, reached):
+        if not is_kept:
+            found.append(node.row)
+            size += node.stored_bytes
+    return found[::-1], size
 
 
 class _Passing(View):

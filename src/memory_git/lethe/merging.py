@@ -79,9 +79,9 @@ class ScratchView(View):
         """Gives a scratch node, or a stored one."""
         return self._scratch.get(row, expected_digest)
 
-    def put(self, body: bytes) -> int:
+    def put(self, body: bytes, like: int | None = None) -> int:
         """Keeps a node under a negative row."""
-        return self._scratch.put(body)
+        return self._scratch.put(body, like)
 
     def record(self, entry: Entry) -> Record:
         """Gives a scratch record, or a stored one."""

@@ -33,7 +33,7 @@ from memory_git.lethe.session import (
     redacted_record,
 )
 from memory_git.lethe.sources import Sources
-from memory_git.storage import lethe_history, lethe_states
+from memory_git.storage import lethe_history, lethe_nodes, lethe_states
 from memory_git.storage.lethe_history import ChangesetRow
 from memory_git.storage.lethe_schema import row_range
 from memory_git.storage.lethe_states import EdgeRow, VersionRow
@@ -57,9 +57,9 @@ class _Recomputed(Transaction):
         """Gives a recomputed node."""
         return self._memory.get(row, expected_digest)
 
-    def put(self, body: bytes) -> int:
+    def put(self, body: bytes, like: int | None = None) -> int:
         """Keeps a recomputed node."""
-        return self._memory.put(body)
+        return self._memory.put(body, like)
 
     def salt(self, memory_id: str) -> str:
         """Gives a stored salt; none is made here."""
@@ -318,11 +318,26 @@ class Replay:
         for table, seen in (
             ("version", self._seen_versions),
             ("edge", self._seen_edges),
-            ("node", self._seen_nodes),
+            ("node", self._with_bases()),
         ):
             rows = set(lethe_states.rows_between(view.connection, view.project_id, table, least, beyond))
             for row in sorted(rows ^ seen):
                 self._report.fault(table, row, "belongs to no state" if row in rows else "is absent")
+
+    def _with_bases(self) -> set[int]:
+        """Gives the nodes that were met, and those that they are based on, and checks how many are to be read below each."""
+        view, seen = self._view, set(self._seen_nodes)
+        nodes = lethe_nodes.nodes_down(view.connection, view.project_id, view.project.number)
+        steps: dict[int, int] = {}
+        for node, is_kept in lethe_nodes.with_bases(nodes, seen):
+            if is_kept:
+                counted = steps.pop(node.row, node.steps) == node.steps and (node.base is None) == (
+                    not node.steps
+                )
+                self._report.expect(counted, "node", node.row, "counts other steps than its base gives")
+                if node.base is not None:
+                    steps[node.base] = node.steps - 1
+        return seen
 
 
 def _with_roots(row: ChangesetRow, roots: Roots) -> ChangesetRow:

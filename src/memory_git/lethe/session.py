@@ -19,12 +19,13 @@ from memory_git.domain.trie import Entry, Root
 from memory_git.domain.words import words
 from memory_git.lethe.caches import Caches
 from memory_git.lethe.claimants import ClaimIndex, claimants
+from memory_git.lethe.node_bodies import MOST_STEPS, packed, unpacked
 from memory_git.lethe.sources import Sources
 from memory_git.storage import lethe_events, lethe_history, lethe_redaction, lethe_states
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_history import ChangesetRow, ProjectRow, StateRow
 from memory_git.storage.lethe_schema import FIRST_ROW
-from memory_git.storage.lethe_states import EdgeRow, VersionRow
+from memory_git.storage.lethe_states import EdgeRow, NodeRow, VersionRow
 
 MOST_HANDED_ON = 1_000
 """A write of more records than this does not fill the caches: an import would empty them of what is in use."""
@@ -105,15 +106,28 @@ class View:
         kept = self.caches.nodes.get(row)
         if kept is not None and kept[0] == expected_digest:
             return kept[1]
-        if row < FIRST_ROW:
-            body = self._unstored.get(row)
-        else:
-            body = lethe_states.node_body(self.connection, self.project_id, row)
+        body = self._unstored.get(row) if row < FIRST_ROW else self._stored_node(row)
         if body is None:
             raise Corrupt("node", row, "is absent")
         trie.verified(body, expected_digest, row)
         self._keep_node(row, expected_digest, body)
         return body
+
+    def _stored_node(self, row: int) -> bytes | None:
+        """Gives the body of a stored node, made of its base's where it is kept so; it is not verified yet."""
+        found = lethe_states.get_node(self.connection, self.project_id, row)
+        if found is None or found.base is None:
+            return found and found.body
+        if found.base >= row:
+            raise Corrupt("node", row, "its base is not older")
+        base = self._known_node(found.base)
+        if base is None:
+            raise Corrupt("node", row, "its base is absent")
+        return unpacked(found.body, base, row)
+
+    def _known_node(self, row: int) -> bytes | None:
+        kept = self.caches.nodes.get(row)
+        return self._stored_node(row) if kept is None else kept[1]
 
     def _keep_node(self, row: int, digest: bytes, body: bytes) -> None:
         self.caches.nodes.put(row, (digest, body))
@@ -267,6 +281,7 @@ class Transaction(View):
         super().__init__(connection, project, caches)
         self.sources = sources
         self._nodes: dict[int, bytes] = {}
+        self._likes: dict[int, int] = {}
         self._versions: dict[int, VersionRow] = {}
         self._edges: dict[int, EdgeRow] = {}
         self._salts: dict[str, str] = {}
@@ -313,11 +328,37 @@ class Transaction(View):
         """Makes the nodes under rows of this write: what its own roots reach of them is stored."""
         return self.caches.make_anew(self, self, row)
 
-    def put(self, body: bytes) -> int:
+    def put(self, body: bytes, like: int | None = None) -> int:
         """Keeps a node back under a new row."""
         row = self.next_row("node")
         self._nodes[row] = body
+        if like is not None and like >= FIRST_ROW:
+            self._likes[row] = like
         return row
+
+    def _known_node(self, row: int) -> bytes | None:
+        body = self._nodes.get(row) or self.connection.memo.get(("node", row))
+        return super()._known_node(row) if body is None else body
+
+    def _node_rows(self, nodes: Mapping[int, bytes]) -> Iterator[NodeRow]:
+        """Gives nodes as they are stored: based on the ones that they are like, as far as those are stored."""
+        steps: dict[int, int] = {}
+        for row, body in sorted(nodes.items()):
+            like = self._likes.get(row)
+            is_stored = like is not None and (like in nodes or like not in self._nodes)
+            below = self._steps_of(like, steps) if like is not None and is_stored else MOST_STEPS
+            base = self._known_node(like) if like is not None and below < MOST_STEPS else None
+            made = packed(body, base) if base is not None else None
+            steps[row] = 0 if made is None else below + 1
+            self.connection.memo["steps", row] = steps[row]
+            yield NodeRow(row, self.project_id, None if made is None else like, steps[row], made or body)
+
+    def _steps_of(self, row: int, made: Mapping[int, int]) -> int:
+        if row in made:
+            return made[row]
+        return self.connection.recall(
+            ("steps", row), lambda: lethe_states.steps_of(self.connection, self.project_id, row)
+        )
 
     # records, relationships, salts
 
@@ -393,7 +434,7 @@ class Transaction(View):
     def flush(self, roots: Roots) -> None:
         """Writes all rows that were kept back, with the claims and words of the versions; nodes as far as the roots reach them."""
         nodes = _reached(roots, self._nodes)
-        lethe_states.put_nodes(self.connection, self.project_id, sorted(nodes.items()))
+        lethe_states.put_nodes(self.connection, list(self._node_rows(nodes)))
         lethe_states.put_versions(self.connection, self._versions.values())
         lethe_states.put_edges(self.connection, self._edges.values())
         claims = {row: claims_of(record) for row, record in self._records.items()}
@@ -402,7 +443,7 @@ class Transaction(View):
         texts = [(row, indexed_text(record)) for row, record in self._records.items() if record.is_active]
         lethe_states.put_words(self.connection, texts)
         self._hand_on(nodes, {row: made.record_digest for row, made in self._versions.items()}, claims)
-        for kept in (self._nodes, self._versions, self._edges, self._salts, self._records):
+        for kept in (self._nodes, self._likes, self._versions, self._edges, self._salts, self._records):
             kept.clear()
 
     def _hand_on(
@@ -463,8 +504,9 @@ class UnstoredNodes:
             else trie.verified(body, expected_digest, row)
         )
 
-    def put(self, body: bytes) -> int:
+    def put(self, body: bytes, like: int | None = None) -> int:
         """Keeps a node under the next row."""
+        del like
         row = next(self._rows)
         self.bodies[row] = body
         return row

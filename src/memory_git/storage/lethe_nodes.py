@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from memory_git.storage.connection import Connection
@@ -12,6 +12,7 @@ DROPPED = 0
 """A changeset's pointer to the top of a trie whose nodes are dropped; of an empty trie too, which is never stored."""
 _COLUMNS = {"version": "memory_id, record_digest", "edge": "from_memory_id, kind, to_memory_id"}
 _PAGE = 64
+_NODES = 10_000
 
 
 class MadeVersion(NamedTuple):
@@ -120,14 +121,34 @@ def holds_node(connection: Connection, project_id: str, row: int) -> bool:
     return found is not None
 
 
-def node_sizes(
-    connection: Connection, project_id: str, number: int, after: int, limit: int
-) -> list[tuple[int, int]]:
-    """Gives (row, bytes) of the nodes beyond a row, in order."""
-    return connection.rows(
-        "SELECT id, length(body) FROM node WHERE id > ? AND id < ? AND +project_id = ? ORDER BY id LIMIT ?",
-        (after, row_range(number)[1], project_id, limit),
-    )
+class StoredNode(NamedTuple):
+    """What a stored node takes, and the older node that it is based on."""
+
+    row: int
+    base: int | None
+    steps: int
+    stored_bytes: int
+
+
+def nodes_down(connection: Connection, project_id: str, number: int) -> Iterator[StoredNode]:
+    """Yields the nodes of a project, the newest first: each before the one that it is based on."""
+    least, before = row_range(number)
+    while page := connection.rows(
+        "SELECT id, base, steps, length(body) FROM node WHERE id >= ? AND id < ? AND +project_id = ?"
+        " ORDER BY id DESC LIMIT ?",
+        (least, before, project_id, _NODES),
+    ):
+        yield from (StoredNode(*row) for row in page)
+        before = page[-1][0]
+
+
+def with_bases(nodes: Iterable[StoredNode], kept: set[int]) -> Iterator[tuple[StoredNode, bool]]:
+    """Yields nodes, the newest first, and whether each is kept: as one of those, or as what one of them is based on."""
+    for node in nodes:
+        is_kept = node.row in kept
+        if is_kept and node.base is not None:
+            kept.add(node.base)
+        yield node, is_kept
 
 
 def delete_nodes(connection: Connection, project_id: str, rows: Iterable[int]) -> None:

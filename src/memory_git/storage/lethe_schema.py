@@ -128,6 +128,8 @@ CREATE INDEX edge_to ON edge (project_id, to_memory_id);
 CREATE TABLE node (
     id INTEGER PRIMARY KEY,
     project_id TEXT NOT NULL,
+    base INTEGER,
+    steps INTEGER NOT NULL,
     body BLOB NOT NULL
 ) STRICT;
 

@@ -77,19 +77,38 @@ def rows_between(connection: Connection, project_id: str, table: str, least: int
     return [row for (row,) in rows]
 
 
-def node_body(connection: Connection, project_id: str, row: int) -> bytes | None:
-    """Gives the body of a tree node, or None."""
-    found: bytes | None = connection.value(
-        "SELECT body FROM node WHERE id = ? AND project_id = ?", (row, project_id)
-    )
-    return found
+class NodeRow(NamedTuple):
+    """A tree node as stored: its body, or with a `base`, what makes its body of that older node's (`lethe.node_bodies`).
+
+    `steps` counts the nodes that must be read below it.
+    """
+
+    id: int
+    project_id: str
+    base: int | None
+    steps: int
+    body: bytes
 
 
-def put_nodes(connection: Connection, project_id: str, nodes: Iterable[tuple[int, bytes]]) -> None:
-    """Inserts tree nodes by their rows."""
-    connection.execute_many(
-        "INSERT INTO node VALUES (?, ?, ?)", [(row, project_id, body) for row, body in nodes]
+def get_node(connection: Connection, project_id: str, row: int) -> NodeRow | None:
+    """Gives a tree node, or None."""
+    found = connection.row(
+        "SELECT id, project_id, base, steps, body FROM node WHERE id = ? AND project_id = ?",
+        (row, project_id),
     )
+    return NodeRow(*found) if found else None
+
+
+def steps_of(connection: Connection, project_id: str, row: int) -> int:
+    """Gives how many nodes must be read below a stored one."""
+    return int(
+        connection.value("SELECT steps FROM node WHERE id = ? AND project_id = ?", (row, project_id)) or 0
+    )
+
+
+def put_nodes(connection: Connection, nodes: Iterable[NodeRow]) -> None:
+    """Inserts tree nodes."""
+    connection.execute_many("INSERT INTO node VALUES (?, ?, ?, ?, ?)", nodes)
 
 
 def get_version(connection: Connection, project_id: str, row: int) -> VersionRow | None:
