@@ -29,6 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="benchmarks or keys (default: all)")
     parser.add_argument("--quick", action="store_true", help="at most 100k memories, within five minutes")
     parser.add_argument("--list", action="store_true", help="only names the benchmarks and their keys")
+    parser.add_argument("--table", action="store_true", help="only prints what the results file holds")
     parser.add_argument("--results", type=Path, help="the file to write (default: in bench/)")
     parser.add_argument("--scratch", type=Path, default=ROOT / "build", help="where the databases are made")
     wanted = parser.parse_args(arguments)
@@ -41,6 +42,12 @@ def main(arguments: list[str] | None = None) -> int:
     asked = {BY_NAME[name].benchmark if name in BY_NAME else name for name in wanted.names}
     names = [name for name in benchmarks() if not asked or name in asked]
     path = wanted.results or ROOT / "bench" / ("results-quick.json" if wanted.quick else "results.json")
+    if wanted.table:
+        found = load(path)
+        print(
+            f"{table(found['figures'])}\n\n{', '.join(f'{name} {value}' for name, value in found['machine'].items())}"
+        )
+        return 0
     figures = measure(names, path, wanted.scratch, quick=wanted.quick)
     print(table(figures))
     print(f"written to {path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from bench.registry import SIZES
 
 Json = dict[str, Any]
 Turn = Callable[[], Json]
+SETTLE_S = 0.4
+"""After a turn that wrote: our store's checkpoint thread works every 250 ms, and must not do so in their turn."""
 WALL, CPU = "seconds", "cpu_seconds"
 """What is durable is measured on the wall. What only reads, warm, in one process: by its processor time, which other work does not change."""
 
@@ -20,7 +23,11 @@ def alternate(rounds: int, ours: Turn, theirs: Turn, clock: str = WALL) -> list[
     runs = []
     for place in range(rounds):
         turns = [("ours", ours), ("theirs", theirs)]
-        told = {name: turn() for name, turn in (turns if place % 2 == 0 else turns[::-1])}
+        told = {}
+        for name, turn in turns if place % 2 == 0 else turns[::-1]:
+            told[name] = turn()
+            if clock == WALL:
+                time.sleep(SETTLE_S)
         run = {f"{name}_s": each(told[name], clock) for name, _ in turns}
         run["ratio"] = _short(run["theirs_s"] / run["ours_s"])
         if clock == CPU:

@@ -12,13 +12,14 @@ from bench.figures import Figure
 from bench.fixtures import Fixtures, Process
 from bench.registry import PEERS
 
-_COMMITS = {"doltlite": 100, "pygit2": 20, "dulwich": 20, "git": 3}
-_OURS = 100
+_COMMITS = {"doltlite": 300, "pygit2": 20, "dulwich": 20, "git": 3}
+_OURS = 300
+_TRIED = 100
 
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
-    found, _ = over_sizes(fixtures, "commit_one", 5 if quick else 9, _warm, _hundred)
+    found, _ = over_sizes(fixtures, "commit_one", 5 if quick else 9, _warm, _some)
     for size in ("10k", "100k"):
         with fixtures.copy("ours", fixtures.sizes[size]) as ours:
             _warm(ours)
@@ -28,12 +29,12 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
 
 def _against(fixtures: Fixtures, ours: Process, peer: str, size: str, *, quick: bool) -> Figure:
     barred = (peer, size) == ("doltlite", "100k")
-    rounds = (11 if quick else 21) if barred else 5 if peer == "doltlite" else 3
+    rounds = (7 if quick else 15) if barred else 3
     count = _COMMITS[peer]
 
     def measure(theirs: Process) -> tuple[list[Json], str | None]:
-        modes: Json = theirs.ask("modes", count=count) if peer == "doltlite" else {}
-        runs = alternate(rounds, lambda: _hundred(ours), lambda: theirs.ask("commit_one", count=count))
+        modes: Json = theirs.ask("modes", count=_TRIED) if peer == "doltlite" else {}
+        runs = alternate(rounds, lambda: _some(ours), lambda: theirs.ask("commit_one", count=count))
         note = f"its {modes['best']}; tried, commits/s: {modes['commits_s']}" if modes else None
         return runs, note
 
@@ -47,9 +48,9 @@ def _against(fixtures: Fixtures, ours: Process, peer: str, size: str, *, quick: 
 
 
 def _warm(ours: Process) -> None:
-    ours.ask("commit_one", count=2 * _OURS)
+    ours.ask("commit_one", count=_OURS)
 
 
-def _hundred(ours: Process) -> Json:
+def _some(ours: Process) -> Json:
     told: Json = ours.ask("commit_one", count=_OURS)
     return told

@@ -95,7 +95,7 @@ class Participant(Common):
     def head(self) -> str:
         return self._head
 
-    def create(self, ref: str, parents: list[str], ops: list[Json], moves: str | None = None) -> str:
+    def create(self, ref: str, parents: list[str], ops: list[Json]) -> str:
         """Creates a changeset that moves a ref, made if it is missing, from its first parent."""
         changeset, _ = self.store.create_changeset(
             {
@@ -106,7 +106,7 @@ class Participant(Common):
                 "message": "work",
                 "idempotency_key": f"{self._run}-{next(self._keys)}",
                 "ops": ops,
-                "expected_head": moves or parents[0],
+                "expected_head": parents[0],
                 "advance_ref": True,
                 "create_ref_if_missing": True,
             }
