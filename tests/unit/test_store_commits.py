@@ -13,8 +13,8 @@ from memory_git.domain.changeset import read_request
 from memory_git.domain.errors import Clash, Invalid, NotAllowed, NotFound, Refused
 from memory_git.domain.ids import SHARED_MAIN
 from memory_git.lethe.commits import create_changeset
-from memory_git.lethe.session import Transaction
 from memory_git.lethe.store import LetheStore
+from memory_git.lethe.transaction import Transaction
 
 SIDE = "refs/agents/tester/main"
 

@@ -6,6 +6,7 @@ invalidation, once the transaction that wrote them is durable.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from memory_git.domain.errors import Corrupt
@@ -14,6 +15,7 @@ from memory_git.domain.trie_node import (
     Leaf,
     Node,
     Root,
+    child_rows,
     count_of,
     decode,
     encode_inner,
@@ -67,6 +69,18 @@ def store(nodes: NodeWriter, node: Node) -> Root:
 def store_body(nodes: NodeWriter, body: bytes, like: int | None = None) -> Root:
     """Writes the body of a node that is not empty, and gives the subtree that it stands for."""
     return Root(nodes.put(body, like), node_digest(body), count_of(body))
+
+
+def reached(bodies: Mapping[int, bytes], roots: Iterable[Root]) -> dict[int, bytes]:
+    """Gives those of some nodes that roots reach; a merge that ops were put on leaves others behind."""
+    found: dict[int, bytes] = {}
+    waiting = [root.row for root in roots]
+    while waiting:
+        row = waiting.pop()
+        if row in bodies and row not in found:
+            found[row] = bodies[row]
+            waiting += child_rows(found[row])
+    return found
 
 
 class MemoryNodes:

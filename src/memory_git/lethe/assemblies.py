@@ -9,7 +9,7 @@ from memory_git.domain.canonical import canonical_bytes, decode, sha256_hex
 from memory_git.domain.errors import Corrupt, Invalid, NotFound
 from memory_git.domain.ids import is_digest, is_memory_id
 from memory_git.domain.times import format_time
-from memory_git.lethe.session import Transaction
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_history, lethe_receipts
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_receipts import AssemblyRow

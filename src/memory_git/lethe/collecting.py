@@ -24,7 +24,8 @@ from memory_git.domain.ids import SHARED_MAIN
 from memory_git.domain.node_store import load
 from memory_git.domain.trie import EMPTY, Inner
 from memory_git.domain.trie_node import LEAF_MAX
-from memory_git.lethe.session import Transaction, View, is_dropped, roots_of
+from memory_git.lethe.session import View, is_dropped, roots_of
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_conflicts, lethe_history, lethe_nodes, lethe_states
 from memory_git.storage.lethe_history import StateRow
 

@@ -42,7 +42,8 @@ from memory_git.lethe.merging import (
     write_merged,
 )
 from memory_git.lethe.refs import create_ref, known_ref, move_ref, ref_moved, refuse_protected
-from memory_git.lethe.session import Roots, StoredState, Transaction, View
+from memory_git.lethe.session import Roots, StoredState, View
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_history, lethe_redaction
 from memory_git.storage.lethe_history import ChangesetRow, OpRow, RefRow
 

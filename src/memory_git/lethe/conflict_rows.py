@@ -19,7 +19,8 @@ from memory_git.domain.times import format_time
 from memory_git.lethe.authorship import authors_of_sides
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.meeting import Meeting, meet
-from memory_git.lethe.session import StoredState, Transaction, View, admits
+from memory_git.lethe.session import StoredState, View, admits
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_conflicts
 from memory_git.storage.lethe_conflicts import ConflictRow
 

@@ -16,7 +16,8 @@ from memory_git.domain.record import Record
 from memory_git.domain.times import format_time
 from memory_git.domain.validate import byte_length, kind_of
 from memory_git.lethe.refs import require_ref
-from memory_git.lethe.session import Transaction, View, admits
+from memory_git.lethe.session import View, admits
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_events, lethe_history, lethe_states
 from memory_git.storage.lethe_events import EventRow
 

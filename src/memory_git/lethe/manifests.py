@@ -17,7 +17,8 @@ from memory_git.domain.state_root import state_root
 from memory_git.domain.times import format_time, parse_time
 from memory_git.lethe.contexts import Context, ContextRequest, selected_digests
 from memory_git.lethe.refs import require_ref
-from memory_git.lethe.session import StoredState, Transaction, View, admits, is_redacted
+from memory_git.lethe.session import StoredState, View, admits, is_redacted
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_history, lethe_receipts, lethe_redaction
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_receipts import ManifestRow

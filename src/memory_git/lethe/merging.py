@@ -16,7 +16,8 @@ from memory_git.domain.merge import merge_records, stands_merged
 from memory_git.domain.record import Conflicted, Edge, Record, record_digest
 from memory_git.domain.state import Overlay
 from memory_git.domain.trie import EMPTY, Entry, Root, ScratchNodes
-from memory_git.lethe.session import Roots, StoredState, Transaction, View, as_ops_see, is_redacted
+from memory_git.lethe.session import Roots, StoredState, View, as_ops_see, is_redacted
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage.lethe_schema import FIRST_ROW
 
 MOST_KEPT_CHANGES = 2_000

@@ -16,8 +16,8 @@ from memory_git.lethe.caches import Caches
 from memory_git.lethe.commits import write_changeset
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.refs import create_ref
-from memory_git.lethe.session import Transaction
 from memory_git.lethe.sources import Sources
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_events, lethe_history
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_history import ChangesetRow, ProjectRow

@@ -28,7 +28,8 @@ from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.meeting import meet
 from memory_git.lethe.refs import move_ref, ref_moved, require_ref
-from memory_git.lethe.session import Transaction, View, is_redacted
+from memory_git.lethe.session import View, is_redacted
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_history, lethe_receipts
 from memory_git.storage.lethe_history import ChangesetRow, RefRow
 from memory_git.storage.lethe_receipts import AdvanceRow

@@ -18,7 +18,7 @@ from memory_git.domain.claims import claims_of
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.record import Record, record_from_bytes
 from memory_git.domain.times import format_time
-from memory_git.lethe.session import Transaction
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_conflicts, lethe_redaction
 from memory_git.storage.lethe_redaction import RedactionRow
 

@@ -9,7 +9,8 @@ from memory_git.domain.errors import Clash, Invalid, NotAllowed, NotFound
 from memory_git.domain.ids import is_uuid, parse_ref
 from memory_git.domain.times import format_time, parse_time
 from memory_git.lethe.feed import Feed
-from memory_git.lethe.session import Transaction, View
+from memory_git.lethe.session import View
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_history
 from memory_git.storage.lethe_history import RefMove, RefRow
 

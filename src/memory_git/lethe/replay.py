@@ -26,13 +26,13 @@ from memory_git.lethe.report import Report
 from memory_git.lethe.session import (
     Roots,
     StoredState,
-    Transaction,
     View,
     as_ops_see,
     is_dropped,
     redacted_record,
 )
 from memory_git.lethe.sources import Sources
+from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_history, lethe_nodes, lethe_states
 from memory_git.storage.lethe_history import ChangesetRow
 from memory_git.storage.lethe_schema import row_range

@@ -48,8 +48,9 @@ from memory_git.lethe.meeting import meet
 from memory_git.lethe.protocol import Json
 from memory_git.lethe.rebuilding import make_anew
 from memory_git.lethe.searching import matches
-from memory_git.lethe.session import StoredState, Transaction, View, changeset_names, fresh_ids, shown_entry
+from memory_git.lethe.session import StoredState, View, changeset_names, fresh_ids, shown_entry
 from memory_git.lethe.sources import Sources
+from memory_git.lethe.transaction import Transaction
 from memory_git.lethe.verify import verify_project
 from memory_git.storage import lethe_history, lethe_receipts, lethe_redaction
 from memory_git.storage.lethe_events import get_event, list_events

@@ -12,7 +12,8 @@ from memory_git.domain.trie import Entry
 from memory_git.domain.words import words
 from memory_git.lethe import events
 from memory_git.lethe.report import Report
-from memory_git.lethe.session import View, indexed_text
+from memory_git.lethe.session import View
+from memory_git.lethe.transaction import indexed_text
 from memory_git.storage import lethe_history, lethe_receipts, lethe_states
 from memory_git.storage.lethe_schema import row_range
 
