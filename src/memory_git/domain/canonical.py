@@ -55,6 +55,11 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical_bytes(value)).hexdigest()
 
 
+def plain_digest(value: Any) -> str:
+    """Gives SHA-256 of `plain_bytes`, as 64 lower-case hex digits."""
+    return hashlib.sha256(plain_bytes(value)).hexdigest()
+
+
 def sha256_hex(content: bytes) -> str:
     """Gives SHA-256 of bytes, as 64 lower-case hex digits."""
     return hashlib.sha256(content).hexdigest()

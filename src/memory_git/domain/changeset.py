@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memory_git.domain import ops as rules
-from memory_git.domain.canonical import canonical_bytes, digest, plain_bytes, sha256_hex
+from memory_git.domain.canonical import canonical_bytes, plain_bytes, plain_digest, sha256_hex
 from memory_git.domain.errors import Clash, Fault, Invalid
 from memory_git.domain.ids import check_project_id, is_uuid, parse_ref
 from memory_git.domain.ops import Op
@@ -214,9 +214,9 @@ def _check_attachments(name: str, attachments: Any) -> list[Fault]:
     return faults
 
 
-def salted_digest(salt: str, value: Any) -> str:
+def salted_digest(salt: str, value: str | Mapping[str, str]) -> str:
     """Gives SHA-256 of canonical JSON `[salt, value]`: of an op's view, a message, an attachment."""
-    return digest([salt, value])
+    return plain_digest([salt, value if isinstance(value, str) else dict(value)])
 
 
 def op_digest(salt: str, op: Op) -> str:
@@ -260,7 +260,7 @@ def _authored(
 
 def integrity_digest(authored_digest: str, changeset_id: str, created_at: str, state_root: str) -> str:
     """Gives the digest by which children name this changeset."""
-    return digest(
+    return plain_digest(
         {
             "authored_digest": authored_digest,
             "changeset_id": changeset_id,
@@ -273,7 +273,7 @@ def integrity_digest(authored_digest: str, changeset_id: str, created_at: str, s
 def request_digest(authored_digest: str, request: CreateRequest) -> str:
     """Gives what binds an idempotency key to a whole request, control fields included (FORMAT §6.5)."""
     controls = {name: getattr(request, name) for name in CONTROL_NAMES}
-    return digest([authored_digest, controls])
+    return plain_digest([authored_digest, controls])
 
 
 def check_replay(found_digest: str | None, stored_digest: str, changeset_id: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from memory_git.domain.canonical import canonical_bytes
+from memory_git.domain.canonical import canonical_bytes, plain_bytes
 
 KIB = 1024
 MAX_PAYLOAD_BYTES = 64 * KIB
@@ -170,8 +170,8 @@ class Op:
         return b'{"op_type":"%s","payload":%s,"resulting_event_id":%s,"target_event_id":%s}' % (
             self.op_type.encode(),
             self.payload_bytes(),
-            canonical_bytes(self.resulting_event_id),
-            canonical_bytes(self.target_event_id),
+            plain_bytes(self.resulting_event_id),
+            plain_bytes(self.target_event_id),
         )
 
     def digest_view(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from hashlib import sha256
 
-from memory_git.domain.canonical import canonical_bytes, digest
+from memory_git.domain.canonical import plain_bytes, plain_digest
 
 MOST_KEPT_KEYS = 65_536
 STATE_VERSION = "memory_git/state/v1"
@@ -19,9 +19,9 @@ def memory_key(memory_id: str) -> bytes:
 
 def edge_key(from_id: str, kind: str, to_id: str) -> bytes:
     """Gives the key of a relationship in the trie of relationships."""
-    return sha256(b"r\0" + canonical_bytes([from_id, kind, to_id])).digest()
+    return sha256(b"r\0" + plain_bytes([from_id, kind, to_id])).digest()
 
 
 def state_root(memories: bytes, relationships: bytes) -> str:
     """Gives the digest of a state, from the root digests of its two tries."""
-    return digest([STATE_VERSION, memories.hex(), relationships.hex()])
+    return plain_digest([STATE_VERSION, memories.hex(), relationships.hex()])

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     MakeAnew = Callable[[View, NodeWriter, AnyState], Roots]
 
 V = TypeVar("V")
+Kept = tuple[bytes, Record, str]
 
 NODES = 100_000
 RECORDS = 100_000
@@ -127,8 +128,10 @@ class Caches:
     def __init__(self, max_history: int, make_anew: MakeAnew) -> None:
         self.nodes: Lru[tuple[bytes, bytes]] = Lru(NODES)
         """node row → (digest, body), verified when it was read."""
-        self.records: Lru[tuple[bytes, Record]] = Lru(RECORDS)
-        """version row → (record digest, record), verified when it was read."""
+        self.records: Lru[Kept] = Lru(RECORDS)
+        """version row → (record digest, record, salt), verified when it was read."""
+        self.salts: Lru[str] = Lru(RECORDS)
+        """(project, memory) → the memory's salt."""
         self.claims: Lru[tuple[bytes, frozenset[str]]] = Lru(CLAIMS)
         """version row → (record digest, claims): to read them out of a text takes long."""
         self.ops: Lru[OpBehind] = Lru(OPS)
@@ -162,6 +165,7 @@ class Caches:
             with self._epoch_lock:
                 self._epochs[project_id] = max(epoch, self._epochs.get(project_id, 0))
                 self.records.clear()
+                self.salts.clear()
                 self.claims.clear()
                 kept.forget()
                 self.ops.clear()
@@ -169,11 +173,9 @@ class Caches:
                 self.heads.clear()
                 self.contradictions.clear()
 
-    def keep(
-        self, project_id: str, epoch: int, row: int, digest: bytes, record: Record, claims: frozenset[str]
-    ) -> None:
-        """Keeps the record of a version that was just made, unless its project was redacted since."""
+    def keep(self, project_id: str, epoch: int, row: int, kept: Kept) -> None:
+        """Keeps what was read or made of a version, unless its project was redacted since: the text may be erased by now."""
         with self._epoch_lock:
             if self._epochs.get(project_id, 0) <= epoch:
-                self.records.put(row, (digest, record))
-                self.claims.put(row, (digest, claims))
+                self.records.put(row, kept)
+                self.salts.put((project_id, kept[1].memory_id), kept[2])

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memory_git.domain import trie
-from memory_git.domain.canonical import canonical_bytes, digest, sha256_hex
+from memory_git.domain.canonical import digest, plain_bytes, sha256_hex
 from memory_git.domain.changeset import (
     DIGEST_VERSION,
     CreateRequest,
@@ -306,9 +306,9 @@ def write_changeset(
         authored_view=view,
         message=request.message,
         message_salt=salts.message,
-        evidence=canonical_bytes(list(request.evidence)),
+        evidence=plain_bytes(request.evidence),
         evidence_salt=salts.evidence if request.evidence else None,
-        verification=canonical_bytes(list(request.verification)),
+        verification=plain_bytes(request.verification),
         verification_salt=salts.verification if request.verification else None,
         created_at=created_at,
         state_root=root,

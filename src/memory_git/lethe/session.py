@@ -140,13 +140,10 @@ class View:
     def record(self, entry: Entry) -> Record:
         """Gives the record of a leaf entry, verified against its digest and the key that it stands under."""
         kept = self.caches.records.get(entry.row)
-        if kept is None or kept[0] != entry.digest:
-            kept = (entry.digest, self._read_record(entry))
-            if entry.row > 0:
-                self.caches.records.put(entry.row, kept)
-        if memory_key(kept[1].memory_id) != entry.key:
+        record = kept[1] if kept is not None and kept[0] == entry.digest else self._read_record(entry)
+        if memory_key(record.memory_id) != entry.key:
             raise Corrupt("version", entry.row, "stands under another memory's key")
-        return kept[1]
+        return record
 
     def load(self, entries: Iterable[Entry]) -> dict[bytes, Record]:
         """Gives the records of many entries by their digests; what was not read yet is read in one statement."""
@@ -160,8 +157,10 @@ class View:
                 unread[entry.row] = entry
         for version in lethe_states.get_versions(self.connection, self.project_id, list(unread)):
             entry = unread[version.id]
-            self.caches.records.put(entry.row, (entry.digest, self._verified(entry, version)))
-        return found | {entry.digest: self.record(entry) for entry in unread.values()}
+            found[entry.digest] = self._verified(entry, version)
+        return found | {
+            entry.digest: self.record(entry) for entry in unread.values() if entry.digest not in found
+        }
 
     def _read_record(self, entry: Entry) -> Record:
         return self._verified(entry, self.version(entry.row))
@@ -171,10 +170,16 @@ class View:
             if lethe_redaction.redaction_of(self.connection, self.project_id, version.memory_id) is None:
                 raise Corrupt("version", entry.row, "has no body and no redaction record")
             return redacted_record(version.memory_id)
-        found = record_bytes_sha256((version.salt or b"").hex(), version.body)
+        salt = (version.salt or b"").hex()
+        found = record_bytes_sha256(salt, version.body)
         if found != entry.digest or version.record_digest != entry.digest:
             raise Corrupt("version", entry.row, "the record does not agree with its digest")
-        return record_from_bytes(version.body)
+        record = record_from_bytes(version.body)
+        self._keep_record(entry.row, entry.digest, record, salt)
+        return record
+
+    def _keep_record(self, row: int, digest: bytes, record: Record, salt: str) -> None:
+        self.caches.keep(self.project_id, self.epoch, row, (digest, record, salt))
 
     def claims(self, entry: Entry) -> frozenset[str]:
         """Gives the claims of the record of a leaf entry."""
@@ -187,10 +192,14 @@ class View:
 
     def salt(self, memory_id: str) -> str:
         """Gives a memory's salt; a memory that has a version has one."""
-        found = lethe_states.get_salt(self.connection, self.project_id, memory_id)
+        found = self._known_salt(memory_id)
         if found is None:
             raise Corrupt("version", memory_id, "no version has a salt")
         return found
+
+    def _known_salt(self, memory_id: str) -> str | None:
+        kept = self.caches.salts.get((self.project_id, memory_id))
+        return kept or lethe_states.get_salt(self.connection, self.project_id, memory_id)
 
     def edge(self, entry: Entry) -> EdgeRow:
         """Gives the relationship of a leaf entry."""

@@ -141,7 +141,7 @@ class Transaction(View):
         """Gives a memory's salt, made at first sight."""
         known = self._salts.get(memory_id) or self._stored_salts.get(memory_id)
         if known is None and memory_id not in self._foreseen:
-            known = lethe_states.get_salt(self.connection, self.project_id, memory_id)
+            known = self._known_salt(memory_id)
         if known is None:
             known = self._salts[memory_id] = self.sources.new_salt()
         return known
@@ -203,18 +203,17 @@ class Transaction(View):
         lethe_states.put_claims(self.connection, self.project_id, claimed)
         texts = [(row, indexed_text(record)) for row, record in self._records.items() if record.is_active]
         lethe_states.put_words(self.connection, texts)
-        self._hand_on(nodes, {row: made.record_digest for row, made in self._versions.items()}, claims)
+        self._hand_on(nodes, claims)
         for kept in (self._nodes, self._likes, self._versions, self._edges, self._salts, self._records):
             kept.clear()
 
-    def _hand_on(
-        self, nodes: Mapping[int, bytes], digests: Mapping[int, bytes], claims: Mapping[int, frozenset[str]]
-    ) -> None:
+    def _hand_on(self, nodes: Mapping[int, bytes], claims: Mapping[int, frozenset[str]]) -> None:
         """Lets later writes of the batch read what this one made, and every reader once it is durable."""
         if len(self._versions) > MOST_HANDED_ON:
             return
         # Read back from their bytes: what is kept must be told as it is told after a restart.
-        records = {row: record_from_bytes(made.body) for row, made in self._versions.items() if made.body}
+        versions = dict(self._versions)
+        records = {row: record_from_bytes(made.body) for row, made in versions.items() if made.body}
         memo = self.connection.memo
         memo.update({("node", row): body for row, body in nodes.items()})
         memo.update({("record", row): record for row, record in records.items()})
@@ -225,7 +224,9 @@ class Transaction(View):
                 self.caches.nodes.put(row, (trie.node_digest(body), body))
             for row, record in records.items():
                 memo.pop(("record", row), None)
-                self.caches.keep(self.project_id, self.epoch, row, digests[row], record, claims[row])
+                made = versions[row]
+                self._keep_record(row, made.record_digest, record, (made.salt or b"").hex())
+                self.caches.claims.put(row, (made.record_digest, claims[row]))
 
         self.connection.after_commit(fill)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -37,7 +37,9 @@ class Connection:
             raise self._translated(error) from error
 
     def execute_many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
-        """Runs one statement once for each row of parameters."""
+        """Runs one statement once for each row of parameters; for no row, nothing."""
+        if isinstance(rows, Sized) and not rows:
+            return
         try:
             self._driver.executemany(sql, rows).fetchall()
         except (apsw.Error, UnicodeEncodeError) as error:
