@@ -6,19 +6,18 @@ body. WAL, synchronous FULL, 64 MiB of cache, SQLite's own checkpoints, one `exe
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import apsw
 
 from bench.participant import Json, timed
 
 _TABLE = "CREATE TABLE raw (id INTEGER PRIMARY KEY, memory_id TEXT NOT NULL UNIQUE, payload BLOB NOT NULL, body BLOB NOT NULL)"
-_ROWS = (
-    "SELECT version.memory_id, op.payload, version.body FROM op JOIN version"
-    " ON version.changeset_row = op.changeset_row AND version.ordinal = op.ordinal"
-    " WHERE op.changeset_row = ? ORDER BY op.ordinal"
-)
+_OPS = "SELECT changeset_row, ordinal, payload FROM op ORDER BY changeset_row, ordinal"
+_VERSIONS = "SELECT changeset_row, ordinal, memory_id, body FROM version ORDER BY id"
+_EACH = 10_000
 
 
 class Participant:
@@ -54,10 +53,11 @@ class Participant:
             "count": count,
         }
 
-    def _batches(self, source: str) -> Any:
+    def _batches(self, source: str) -> Iterator[list[tuple[str, bytes, bytes]]]:
+        """Yields what a store that was only imported into holds, in the order of its changesets."""
         store = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READONLY)
-        for (row,) in store.execute(
-            "SELECT id FROM changeset WHERE id IN (SELECT changeset_row FROM op) ORDER BY id"
-        ).fetchall():
-            yield store.execute(_ROWS, (row,)).fetchall()
+        pairs = zip(store.execute(_OPS), store.execute(_VERSIONS), strict=True)
+        while batch := list(itertools.islice(pairs, _EACH)):
+            assert all(op[:2] == version[:2] for op, version in batch), "op and version belong together"
+            yield [(version[2], op[2], version[3]) for op, version in batch]
         store.close()
