@@ -239,7 +239,7 @@ def _is_one_run(shared: set[str]) -> bool:
 def _may_fill_one_slot(left: Reading, right: Reading, *, by_place: bool = False) -> bool:
     """Decides whether two texts give values of one kind, or one gives none: S3 and thirty days are both true of a log.
 
-    `by_place` asks names to stand after the same word.
+    `by_place` asks names to stand after the same preposition, or after none.
     """
     one, other = _slots(left, by_place), _slots(right, by_place)
     if by_place:
@@ -254,7 +254,8 @@ def _slots(reading: Reading, by_place: bool) -> set[str]:
         if token.kind in {"number", "date", "negation"}:
             found.add(token.kind)
         elif token.is_value:
-            before = reading.tokens[place - 1].stem if by_place and place and not reading.is_unspaced else ""
+            before = reading.tokens[place - 1].stem if by_place and place else ""
+            before = before if before in lexicon.PREPOSITIONS and not reading.is_unspaced else ""
             found.add(f"name {before}")
     return found
 
