@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from memory_git.domain.errors import Corrupt
+from memory_git.domain.trie_bytes import child_rows
 from memory_git.domain.trie_node import (
     EMPTY,
     Leaf,
     Node,
     Root,
-    child_rows,
     count_of,
     decode,
     encode_inner,

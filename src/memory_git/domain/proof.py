@@ -18,6 +18,7 @@ from itertools import pairwise
 
 from memory_git.domain.errors import Invalid
 from memory_git.domain.node_store import NodeReader
+from memory_git.domain.trie_bytes import child_at
 from memory_git.domain.trie_node import (
     DIGEST_BYTES,
     EMPTY,
@@ -27,7 +28,6 @@ from memory_git.domain.trie_node import (
     LEAF_MAX,
     PAIR_BYTES,
     Root,
-    child_at,
     digest_at,
     digested_length,
     nibble,
