@@ -1,6 +1,7 @@
 """Two or three state trees side by side: what differs, and the three-way merge (4-history, semantic diff, three-way merge).
 
 1. Subtrees of one row are one: a merge takes it unread. Equal digests under different rows are descended.
+   What a merge gives is of its two sides' nodes and new ones, never of the base's: those may be stored nowhere.
 2. Two stored nodes of one kind are compared by their bytes, and only what differs is decoded.
 """
 
@@ -96,11 +97,11 @@ def _merge(
     leaves = [node.entries for node in opened if isinstance(node, Leaf)]
     if len(leaves) == len(sides):
         entries = _merged_entries(leaves, resolve)
-        known = [side for side, leaf in zip(sides, leaves, strict=True) if leaf == entries]
+        known = [side for side, leaf in zip(sides[1:], leaves[1:], strict=True) if leaf == entries]
         return known[0] if known else grown(nodes, entries, depth)
     fans = [children_of(node, depth) for node in opened]
     children = [_merge(nodes, fan, resolve, depth + 1) for fan in zip(*fans, strict=True)]
-    return joined(nodes, tuple(children), zip(sides, fans, strict=True))
+    return joined(nodes, tuple(children), zip(sides[1:], fans[1:], strict=True))
 
 
 def _merged_entries(leaves: Iterable[tuple[Entry, ...]], resolve: Resolve) -> tuple[Entry, ...]:

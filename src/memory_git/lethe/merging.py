@@ -272,30 +272,14 @@ def write_merged(
     Those get their one version of this changeset afterwards, which follows both sides' (`Merged.sides_of`).
     """
     nodes = AboveScratch(transaction, merged.nodes)
-    memories = merge_stored(nodes, merged.base[0], merged.left[0], merged.right[0], merged.resolve)
+    memories = trie.merge(nodes, merged.base[0], merged.left[0], merged.right[0], merged.resolve)
     puts = {
         left.key: transaction.add_version(record, changeset_row, None, left, right)
         for name, (record, left, right) in merged.records.items()
         if name not in changed_by_ops
     }
     memories = trie.put_many(transaction, memories, puts)
-    return memories, merge_stored(nodes, merged.base[1], merged.left[1], merged.right[1], merge_edge)
-
-
-def merge_stored(nodes: AboveScratch, base: Root, left: Root, right: Root, resolve: trie.Resolve) -> Root:
-    """Merges two stored tries into one of stored nodes alone.
-
-    A merge that comes back to what a virtual base holds would share the base's nodes, which are not stored: then the entries are put on left.
-    """
-    merged = trie.merge(nodes, base, left, right, resolve)
-    if base.row >= 0:
-        return merged
-    changes: dict[bytes, Entry | None] = {}
-    for before, after in trie.diff(nodes, left, merged, "row"):
-        entry = after or before
-        assert entry is not None, "a difference has an entry on one side"
-        changes[entry.key] = after
-    return trie.put_many(nodes, left, changes)
+    return memories, trie.merge(nodes, merged.base[1], merged.left[1], merged.right[1], merge_edge)
 
 
 class AboveScratch:
