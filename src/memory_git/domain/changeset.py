@@ -8,7 +8,7 @@ request_digest    over authored_digest and the control fields of the create requ
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_git.domain import ops as rules
@@ -67,6 +67,14 @@ class CreateRequest:
     """The memory ids that the request left to the store, which a retry would be given others for."""
     presumed_ids: frozenset[str] = frozenset()
     """The memories that the faulty ops would have made (`projector.apply`, presumed)."""
+
+    def parent_names(self) -> tuple[str, ...]:
+        """Gives the parents that are named, else the expected head as the only one."""
+        return self.parent_ids or ((self.expected_head,) if self.expected_head else ())
+
+    def with_parents(self, names: Sequence[str]) -> CreateRequest:
+        """Gives the request with its parents named."""
+        return replace(self, parent_ids=tuple(names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,15 @@ In the order of the code: replay, project and parents, ref, base state, ops on i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from memory_git.domain import trie
-from memory_git.domain.canonical import digest, plain_bytes, sha256_hex
+from memory_git.domain.canonical import plain_bytes, sha256_hex
 from memory_git.domain.changeset import (
     DIGEST_VERSION,
     CreateRequest,
     Salts,
     authored_bytes,
-    authored_view,
-    check_replay,
     integrity_digest,
     invalid_changeset,
     op_digest,
@@ -32,6 +30,7 @@ from memory_git.domain.state_root import edge_key, memory_key, state_root
 from memory_git.domain.times import format_time
 from memory_git.domain.trie import Entry
 from memory_git.lethe.feed import Feed
+from memory_git.lethe.idempotency import require_same_request
 from memory_git.lethe.merging import (
     Merged,
     ScratchView,
@@ -54,11 +53,11 @@ FEW_OPS = 16
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """A stored changeset, its ops as they were read and as they are stored, and whether an earlier request had stored it."""
+    """A stored changeset, with the request and the rows of its ops; without them where an earlier equal request stored it."""
 
     row: ChangesetRow
-    ops: tuple[OpRow, ...]
-    request: CreateRequest | None
+    ops: tuple[OpRow, ...] = ()
+    request: CreateRequest | None = None
 
 
 def create_changeset(transaction: Transaction, feed: Feed, request: CreateRequest) -> Created:
@@ -67,8 +66,8 @@ def create_changeset(transaction: Transaction, feed: Feed, request: CreateReques
         transaction.connection, request.project_id, request.author_principal, request.idempotency_key
     )
     if earlier is not None:
-        _check_replay(transaction, request, earlier)
-        return Created(earlier, (), None)
+        require_same_request(transaction, request, earlier)
+        return Created(earlier)
     parents = _parents(transaction, request)
     ref = _target_ref(transaction, request, [parent.changeset_id for parent in parents])
     created = _store(transaction, request, parents)
@@ -78,34 +77,8 @@ def create_changeset(transaction: Transaction, feed: Feed, request: CreateReques
     return created
 
 
-def _check_replay(transaction: Transaction, request: CreateRequest, stored: ChangesetRow) -> None:
-    """Refuses another request under a used key; the same one has the stored digests under the stored salts."""
-    rows = lethe_history.ops_of(transaction.connection, transaction.project_id, stored.id)
-    is_erased = stored.message_salt is None or any(row.salt is None for row in rows)
-    if request.faults or is_erased or len(rows) != len(request.ops):
-        check_replay(None, stored.request_digest, stored.changeset_id)
-    salts = Salts(
-        stored.message_salt or "",
-        stored.evidence_salt or "",
-        stored.verification_salt or "",
-        tuple(row.salt or "" for row in rows),
-    )
-    ops = tuple(
-        replace(op, resulting_event_id=row.resulting_event_id)
-        if op.resulting_event_id in request.fresh_ids
-        else op
-        for op, row in zip(request.ops, rows, strict=True)
-    )
-    if _parent_names(request) != stored.parents:
-        check_replay(None, stored.request_digest, stored.changeset_id)
-    parents = [transaction.changeset(name) for name in stored.parents]
-    known = _with_parents(replace(request, ops=ops), parents)
-    view = authored_view(known, [parent.integrity_digest for parent in parents], salts)
-    check_replay(request_digest(digest(view), request), stored.request_digest, stored.changeset_id)
-
-
 def _parents(transaction: Transaction, request: CreateRequest) -> list[ChangesetRow]:
-    names = _parent_names(request)
+    names = request.parent_names()
     if not names:
         raise Invalid("parents_needed", "name the parent changeset(s), or the expected head", request.faults)
     found = []
@@ -117,10 +90,6 @@ def _parents(transaction: Transaction, request: CreateRequest) -> list[Changeset
             raise NotFound("changeset_not_found", "a parent is not a changeset of this project")
         found.append(row)
     return found
-
-
-def _parent_names(request: CreateRequest) -> tuple[str, ...]:
-    return request.parent_ids or ((request.expected_head,) if request.expected_head else ())
 
 
 def _target_ref(transaction: Transaction, request: CreateRequest, parents: list[str]) -> RefRow | None:
@@ -289,7 +258,7 @@ def write_changeset(
     message, evidence, verification, *of_ops = sources.new_salts(3 + len(request.ops))
     salts = Salts(message, evidence, verification, tuple(of_ops))
     if not request.parent_ids:
-        request = _with_parents(request, parents)
+        request = request.with_parents([parent.changeset_id for parent in parents])
     ops = _op_rows(request, salts, applied, changeset_row)
     op_digests = [op.op_digest for op in ops]
     view = authored_bytes(request, [parent.integrity_digest for parent in parents], salts, op_digests)
@@ -327,10 +296,6 @@ def write_changeset(
     lethe_history.put_changeset(transaction.connection, row, ops)
     lethe_history.put_object(transaction.connection, changeset_id, request.project_id, "changeset")
     return Created(row, tuple(ops), request)
-
-
-def _with_parents(request: CreateRequest, parents: list[ChangesetRow]) -> CreateRequest:
-    return replace(request, parent_ids=tuple(parent.changeset_id for parent in parents))
 
 
 def _op_rows(request: CreateRequest, salts: Salts, applied: Applied, changeset_row: int) -> list[OpRow]:
