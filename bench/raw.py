@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 
 import apsw
@@ -17,7 +18,7 @@ from bench.participant import Json, timed
 _TABLE = "CREATE TABLE raw (id INTEGER PRIMARY KEY, memory_id TEXT NOT NULL UNIQUE, payload BLOB NOT NULL, body BLOB NOT NULL)"
 _OPS = "SELECT changeset_row, ordinal, payload FROM op ORDER BY changeset_row, ordinal"
 _VERSIONS = "SELECT changeset_row, ordinal, memory_id, body FROM version ORDER BY id"
-_EACH = 10_000
+_CHANGESET = itemgetter(0)
 
 
 class Participant:
@@ -56,8 +57,9 @@ class Participant:
     def _batches(self, source: str) -> Iterator[list[tuple[str, bytes, bytes]]]:
         """Yields what a store that was only imported into holds, in the order of its changesets."""
         store = apsw.Connection(source, flags=apsw.SQLITE_OPEN_READONLY)
-        pairs = zip(store.execute(_OPS), store.execute(_VERSIONS), strict=True)
-        while batch := list(itertools.islice(pairs, _EACH)):
-            assert all(op[:2] == version[:2] for op, version in batch), "op and version belong together"
-            yield [(version[2], op[2], version[3]) for op, version in batch]
+        by_changeset = (itertools.groupby(store.execute(sql), _CHANGESET) for sql in (_OPS, _VERSIONS))
+        for (row, ops), (same, versions) in zip(*by_changeset, strict=True):
+            assert row == same, "ops and versions belong together"
+            pairs = zip(ops, sorted(versions), strict=True)
+            yield [(version[2], op[2], version[3]) for op, version in pairs]
         store.close()
