@@ -6,12 +6,13 @@ BIN := $(VENV)/bin
 RUN := $(VENV)/.installed-run
 DEV := $(VENV)/.installed-dev
 DEEP := $(VENV)/.installed-deep
+MUTATION := $(VENV)/.installed-mutation
 BENCH := $(VENV)/.installed-bench
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help serve demo test test-all bench bench-quick lint fix docs lock clean
+.PHONY: help serve demo test test-all bench bench-quick mutation lint fix docs lock clean
 
 help:  ## shows the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
@@ -28,6 +29,11 @@ test: $(DEV)  ## the fast suite, under ten minutes with the first installation
 test-all: test $(DEEP)  ## the fast suite, then the deep one: a Node of its own for the MCP Inspector, ten times the examples
 	$(BIN)/python -m pytest -m deep -n $(JOBS) $(ARGS)
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/property --timeout 3600 -n $(JOBS) $(ARGS)
+
+mutation: $(MUTATION)  ## mutants of the domain against its tests, hours of them; MODULES="proof trie" takes some (docs/MUTATION.md)
+	for module in $(or $(MODULES),"*"); do \
+		HYPOTHESIS_PROFILE=mutation nice -n 19 $(BIN)/mutmut run --max-children $(JOBS) "memory_git.domain.$$module.*" || exit 1; \
+	done
 
 bench: $(BENCH)  ## all benchmarks beside their peers, up to a million memories: bench/results.json; NAMEs go into ARGS="..."
 	$(BIN)/python -m bench $(ARGS)
@@ -69,6 +75,10 @@ $(RUN): pyproject.toml requirements.lock | $(BIN)/python
 
 $(DEV): $(RUN) requirements-dev.lock
 	$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(MUTATION): $(DEV) requirements-mutation.lock
+	$(PIP) install --require-hashes -r requirements-mutation.lock
 	@touch $@
 
 $(DEEP): $(DEV) requirements-deep.lock

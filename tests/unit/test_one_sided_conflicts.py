@@ -142,3 +142,30 @@ def test_a_private_text_that_is_said_again_in_the_open_flows() -> None:
     mine = replace(again, visibility="private", owner_principal="ada")
     assert found(side([SECRET], [mine], twins=[SECRET])) == []
     assert len(found(side([SECRET], [replace(mine, owner_principal="bob")], twins=[SECRET]))) == 1
+
+
+def test_of_several_origins_the_private_one_says_how_severe_it_is() -> None:
+    shared = Record("a-shared", "Theirs.", visibility="internal")
+    heir = Record("heir", "All.", visibility="public", lineage=Lineage(supersedes=("a-shared", "secret")))
+    (told,) = found(side([shared, SECRET], [heir]))
+    assert (told.severity, told.detail) == ("blocking", "would be shown as public, from private")
+
+
+def test_the_same_text_that_was_not_private_flows_nowhere() -> None:
+    twin = Record("twin", "Ours.", visibility="internal")
+    assert found(side([twin], [Record("again", "Ours.", visibility="public")], twins=[twin])) == []
+
+
+def test_what_is_new_or_gone_hides_nothing_behind_it() -> None:
+    approved = Record("z", "Tabs.", approval="user_approved", visibility="private", owner_principal="ada")
+    changed = replace(approved, content="Spaces.", visibility="public")
+    ops = {"op_type": "correct_memory", "target_event_id": "z", "payload": {"content": "Spaces."}}
+    seen = side([approved], [Record("a", "New."), changed], authored(ops))
+    gone = Change("b", Record("b", "Gone."), None, OpRef("by"))
+    changes = {"b": gone, "a": seen.changes["a"], "z": seen.changes["z"]}
+    told = found(Side("head", changes, seen.changesets, seen.claims, seen.record))
+    assert [(item.conflict_type, item.memory_ids) for item in told] == [
+        ("trust_downgrade", ("z",)),
+        ("scope_flow", ("z",)),
+    ]
+    assert told[0].detail == "an inference changed what a user approved"

@@ -53,6 +53,9 @@ SHAPES: dict[str, State] = {
     "one entry of another value": of(MANY[0], value=1),
     "one entry under another row": of(MANY[0], row=2),
     "a full leaf": of(*MANY[:32]),
+    "a full leaf, a value and a row changed in it": of(*MANY[:32])
+    | of(MANY[0], value=1)
+    | of(MANY[1], row=2),
     "a leaf too full by one": of(*MANY[:33]),
     "a leaf deep down": of(*NEAR[:32]),
     "an inner node deep down": of(*NEAR[:33]),
