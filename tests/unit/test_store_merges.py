@@ -322,3 +322,13 @@ def test_a_duplicate_of_what_was_erased_can_have_another_successor(tmp_path: Pat
     assert world.records(merged)["a"]["lineage"] == {"duplicate_of": "c"}
     assert world.faults() == []
     world.close()
+
+
+def test_a_revert_that_would_touch_an_erased_memory_is_refused_by_name(world: StoreWorld) -> None:
+    made = world.commit(BRANCH, world.root, add("x", "one"), add("y", "two"))
+    joined = world.commit(BRANCH, made, edge("x", "y"))
+    world.store.redact(PROJECT, "x", principal="officer", reason="asked for")
+    plan = world.store.plan_revert(PROJECT, joined, joined)
+    assert [(item["ordinal"], item["reason"]) for item in plan["refused"]] == [
+        (0, "remove_relationship names a memory that is erased")
+    ]

@@ -31,7 +31,7 @@ from memory_git.lethe.merging import ScratchView, base_roots, merge_states, merg
 from memory_git.lethe.op_refs import OpRefs, Removals
 from memory_git.lethe.protected import private_in_delta
 from memory_git.lethe.session import View, admits
-from memory_git.storage import lethe_history, lethe_states
+from memory_git.storage import lethe_history, lethe_redaction, lethe_states
 from memory_git.storage.lethe_history import ChangesetRow
 
 
@@ -105,7 +105,7 @@ def rebase_plan(view: View, head: str, onto: str) -> dict[str, Any]:
         salts=lambda memory_id: _known_salt(view, memory_id),
         events=view.event_content,
     )
-    return _shown(onto, plan)
+    return _shown(view, onto, plan)
 
 
 def _source(view: View, changeset_id: str) -> Source:
@@ -155,7 +155,7 @@ def cherry_pick_plan(view: View, selected: Sequence[Mapping[str, Any]], onto: st
         before={name: source.before for name, source in sources.items() if source.before is not None},
         made_before=lambda name, memory_id: _maker(view, name, memory_id),
     )
-    return _shown(onto, plan)
+    return _shown(view, onto, plan)
 
 
 def _maker(view: View, changeset_id: str, memory_id: str) -> tuple[str, Op] | None:
@@ -191,7 +191,7 @@ def revert_plan(
         edge_changes_between(view, *roots, removals=Removals(OpRefs(view), view, changeset_id, [before])),
         salts=lambda memory_id: _known_salt(view, memory_id),
     )
-    return _shown(onto, plan)
+    return _shown(view, onto, plan)
 
 
 def _parent_to_keep(row: ChangesetRow, mainline: int | None) -> str:
@@ -214,7 +214,23 @@ def _start_of_range(view: View, since: str, row: ChangesetRow, mainline: int | N
     return since
 
 
-def _shown(onto: str, plan: Plan) -> dict[str, Any]:
+def _of_erased(view: View, plan: Plan) -> list[dict[str, Any]]:
+    """Gives the refusals of ops that name an erased memory, which no changeset may do any more."""
+    erased = lethe_redaction.redacted_memories(view.connection, view.project_id) if view.epoch else {}
+    return [
+        {
+            "source_changeset_id": step.source_changeset_id,
+            "ordinal": ordinal,
+            "reason": f"{op['op_type']} names a memory that is erased",
+            "needs": [],
+        }
+        for step in plan.steps
+        for ordinal, op in enumerate(step.ops)
+        if not erased.keys().isdisjoint((op.get("target_event_id"), op.get("resulting_event_id")))
+    ]
+
+
+def _shown(view: View, onto: str, plan: Plan) -> dict[str, Any]:
     return {
         "parent_changeset_id": onto,
         "steps": [
@@ -225,5 +241,5 @@ def _shown(onto: str, plan: Plan) -> dict[str, Any]:
             }
             for step in plan.steps
         ],
-        "refused": [dict(item) for item in plan.refused],
+        "refused": [*(dict(item) for item in plan.refused), *_of_erased(view, plan)],
     }
