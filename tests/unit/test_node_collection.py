@@ -11,7 +11,7 @@ import pytest
 from store_world import BRANCH, PROJECT, StoreWorld, add, correct, edge, retract
 
 from memory_git.domain.errors import Corrupt
-from memory_git.lethe import collecting
+from memory_git.lethe import collecting, redaction
 from memory_git.lethe.store import LetheStore
 
 SIDE = "refs/agents/tester/main"
@@ -248,3 +248,32 @@ def test_a_file_becomes_smaller_when_it_is_compacted(world: StoreWorld) -> None:
     found = world.store.collect_nodes(PROJECT, compact=True)
     assert before - world.path.stat().st_size > found["node_bytes"] / 2
     assert world.entries(names[7])
+
+
+def test_a_state_made_anew_is_made_again_when_the_stored_one_below_it_is_dropped_too(
+    world: StoreWorld,
+) -> None:
+    head = world.commit(BRANCH, world.root, *(add(f"m{n}", f"Fact {n}.") for n in range(300)))
+    heads = [head := world.commit(BRANCH, head, correct(f"m{n}", f"New {n}.")) for n in range(14)]
+    world.store.create_branch(PROJECT, SIDE, heads[10], "tester")
+    world.store.collect_nodes(PROJECT)
+    for n in range(10):
+        head = world.commit(BRANCH, head, *(correct(f"m{m}", f"Newer {n}, {m}.") for m in range(300)))
+    before = world.entries(heads[12])
+    world.store.advance_ref(PROJECT, SIDE, heads[10], head, "tester")
+    world.store.collect_nodes(PROJECT)
+    world.store._caches.nodes.clear()
+    assert world.entries(heads[12]) == before
+
+
+def test_a_reader_of_before_keeps_no_claim_of_a_memory_that_was_erased_meanwhile(world: StoreWorld) -> None:
+    head = world.commit(BRANCH, world.root, add("m1", "The service listens on port 8080."))
+    world.restart()
+    with world.store._view(PROJECT) as old:
+        entry = old.state(head).entry("m1")
+        assert entry is not None
+        world.store._write(PROJECT, lambda tx: redaction.redact(tx, "m1", "officer", "asked"))
+        with world.store._view(PROJECT):
+            assert old.claims(entry)
+    with world.store._view(PROJECT) as new:
+        assert new.claims(entry) == frozenset()

@@ -53,6 +53,15 @@ class OpBehind:
     owner_principal: str
 
 
+@dataclass(frozen=True, slots=True)
+class MadeAnew:
+    """The tries of a changeset whose nodes are dropped: their nodes that are not stored, and the stored tries that the rest is of."""
+
+    roots: Roots
+    nodes: Mapping[int, bytes]
+    stored_roots: Mapping[str, Roots]
+
+
 class Lru(Generic[V]):
     """A bounded map that forgets what was used longest ago; safe between threads."""
 
@@ -151,8 +160,8 @@ class Caches:
         self.graphs = Graphs(max_history)
         self.make_anew = make_anew
         """Gives the tries of a changeset whose nodes are dropped (`lethe.rebuilding`)."""
-        self.made_anew: Lru[tuple[Roots, dict[int, bytes]]] = Lru(MADE_ANEW)
-        """changeset row → its tries, and their nodes that are not stored."""
+        self.made_anew: Lru[MadeAnew] = Lru(MADE_ANEW)
+        """changeset row → its tries, good while the stored ones below are where they were."""
         self.unstored_rows = itertools.count(1)
         self.last_rows: dict[tuple[str, str], int] = {}
         """(project, table) → the greatest row ever given out; stands outside every rollback. Only the writer asks."""
@@ -163,7 +172,6 @@ class Caches:
         """Drops what holds text of records once a project was redacted since, also by another process."""
         if self._epochs.get(project_id, 0) < epoch:
             with self._epoch_lock:
-                self._epochs[project_id] = max(epoch, self._epochs.get(project_id, 0))
                 self.records.clear()
                 self.salts.clear()
                 self.claims.clear()
@@ -172,6 +180,8 @@ class Caches:
                 self.authored.clear()
                 self.heads.clear()
                 self.contradictions.clear()
+                # Last: whoever sees the epoch entered must find nothing of before.
+                self._epochs[project_id] = max(epoch, self._epochs.get(project_id, 0))
 
     def keep(self, project_id: str, epoch: int, row: int, kept: Kept) -> None:
         """Keeps what was read or made of a version, unless its project was redacted since: the text may be erased by now."""
@@ -179,3 +189,9 @@ class Caches:
             if self._epochs.get(project_id, 0) <= epoch:
                 self.records.put(row, kept)
                 self.salts.put((project_id, kept[1].memory_id), kept[2])
+
+    def keep_claims(self, project_id: str, epoch: int, row: int, kept: tuple[bytes, frozenset[str]]) -> None:
+        """Keeps the claims of a version, unless its project was redacted since."""
+        with self._epoch_lock:
+            if self._epochs.get(project_id, 0) <= epoch:
+                self.claims.put(row, kept)

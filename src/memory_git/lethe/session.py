@@ -16,7 +16,7 @@ from memory_git.domain.policy import Audience
 from memory_git.domain.record import Conflicted, Edge, Record, record_bytes_sha256, record_from_bytes
 from memory_git.domain.state_root import edge_key, memory_key
 from memory_git.domain.trie import Entry, Root
-from memory_git.lethe.caches import Caches
+from memory_git.lethe.caches import Caches, MadeAnew
 from memory_git.lethe.claimants import ClaimIndex, claimants
 from memory_git.lethe.node_bodies import unpacked
 from memory_git.storage import lethe_events, lethe_history, lethe_redaction, lethe_states
@@ -50,6 +50,8 @@ class View:
         caches.enter_epoch(project.project_id, self.epoch)
         self._unstored: dict[int, bytes] = {}
         """Nodes of states that were made anew, by rows that no stored node has."""
+        self._stored_roots: dict[str, Roots] = {}
+        """The stored tries that were given out since `_make_anew` began, by changeset."""
 
     # changesets
 
@@ -78,18 +80,31 @@ class View:
     def roots_at(self, row: AnyState) -> Roots:
         """Gives the two tries of a stored changeset's state, made anew where its nodes are dropped."""
         if not is_dropped(row):
-            return roots_of(row)
+            found = self._stored_roots[row.changeset_id] = roots_of(row)
+            return found
         return self._made_anew(row)
 
     def _made_anew(self, row: AnyState) -> Roots:
         kept = self.caches.made_anew.get(row.id)
-        if kept is None:
+        if kept is None or not self._are_stored(kept.stored_roots):
+            kept = self._make_anew(row)
+            self.caches.made_anew.put(row.id, kept)
+        self._unstored |= kept.nodes
+        self._stored_roots |= kept.stored_roots
+        return kept.roots
+
+    def _are_stored(self, known: Mapping[str, Roots]) -> bool:
+        """Decides whether tries are stored where they were: their nodes may be dropped by now, also by another process."""
+        return all(roots_of(self.state_row(name)) == roots for name, roots in known.items())
+
+    def _make_anew(self, row: AnyState) -> MadeAnew:
+        before, self._stored_roots = self._stored_roots, {}
+        try:
             above = UnstoredNodes(self, self.caches.unstored_rows)
             roots = self.caches.make_anew(self, above, row)
-            kept = (roots, reached(self._unstored | above.bodies, roots))
-            self.caches.made_anew.put(row.id, kept)
-        self._unstored |= kept[1]
-        return kept[0]
+            return MadeAnew(roots, reached(self._unstored | above.bodies, roots), self._stored_roots)
+        finally:
+            self._stored_roots = before
 
     def state(self, changeset_id: str) -> StoredState:
         """Gives the state of a changeset."""
@@ -187,7 +202,7 @@ class View:
         if kept is None or kept[0] != entry.digest:
             kept = (entry.digest, claims_of(self.record(entry)))
             if entry.row > 0:
-                self.caches.claims.put(entry.row, kept)
+                self.caches.keep_claims(self.project_id, self.epoch, entry.row, kept)
         return kept[1]
 
     def salt(self, memory_id: str) -> str:

@@ -226,7 +226,7 @@ class Transaction(View):
                 memo.pop(("record", row), None)
                 made = versions[row]
                 self._keep_record(row, made.record_digest, record, (made.salt or b"").hex())
-                self.caches.claims.put(row, (made.record_digest, claims[row]))
+                self.caches.keep_claims(self.project_id, self.epoch, row, (made.record_digest, claims[row]))
 
         self.connection.after_commit(fill)
 
