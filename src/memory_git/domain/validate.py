@@ -76,7 +76,7 @@ def _check_op(ordinal: int, item: object, fresh_ids: Iterator[str], report: Repo
         report("op", "must be an object", kind_of(item))
         return None
     if not item.keys() <= _OP_KEYS:
-        for key in sorted(item.keys() - _OP_KEYS):
+        for key in sorted(item.keys() - _OP_KEYS, key=str):
             report(show_key(key), "unknown key of an op", "")
     op_type = item.get("op_type")
     if not isinstance(op_type, str) or op_type not in rules.PAYLOAD_KEYS:

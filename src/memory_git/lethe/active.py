@@ -8,12 +8,12 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from memory_git.domain import trie
 from memory_git.domain.policy import Audience
 from memory_git.domain.trie import Entry, Root
-from memory_git.lethe.session import View
-from memory_git.storage.lethe_nodes import holds_node
+from memory_git.lethe.session import View, is_dropped
 
 KEPT = 4
 
@@ -31,36 +31,45 @@ class Active:
     status: str
 
 
+class Kept(NamedTuple):
+    """The active memories of a changeset's state, and the root that they are of."""
+
+    head: str
+    root: Root
+    active: dict[bytes, Active]
+
+
 class ActiveIndexes:
     """The indexes of the roots that were asked for last, by project and root row."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int, int], tuple[Root, dict[bytes, Active]]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int, int], Kept] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, view: View, root: Root) -> dict[bytes, Active]:
-        """Gives the active memories of a state, by key."""
+    def of(self, view: View, head: str) -> dict[bytes, Active]:
+        """Gives the active memories of a changeset's state, by key."""
+        root = view.roots(head)[0]
         key = (view.project_id, view.epoch, root.row)
         with self._lock:
             found = self._kept.get(key)
             nearest = next((kept for name, kept in reversed(self._kept.items()) if name[:2] == key[:2]), None)
         if found is not None:
-            return found[1]
+            return found.active
         index = _derived(view, nearest, root)
         with self._lock:
-            self._kept[key] = (root, index)
+            self._kept[key] = Kept(head, root, index)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return index
 
 
-def _derived(view: View, nearest: tuple[Root, dict[bytes, Active]] | None, root: Root) -> dict[bytes, Active]:
-    if nearest is None or not holds_node(view.connection, view.project_id, nearest[0].row):
+def _derived(view: View, nearest: Kept | None, root: Root) -> dict[bytes, Active]:
+    if nearest is None or is_dropped(view.state_row(nearest.head)):
         return {
             entry.key: item for entry in trie.walk(view, root) if (item := _active(view, entry)) is not None
         }
-    index = dict(nearest[1])
-    for before, after in trie.diff(view, nearest[0], root, "row"):
+    index = dict(nearest.active)
+    for before, after in trie.diff(view, nearest.root, root, "row"):
         if before is not None:
             index.pop(before.key, None)
         item = _active(view, after) if after is not None else None

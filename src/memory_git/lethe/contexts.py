@@ -113,7 +113,7 @@ def build_context(
     head = reachable_head(view, request.ref_name, request.head)
     row = view.changeset(head)
     state = StoredState(view, view.roots(head))
-    active = {item.memory_id: item for item in visible(indexes.of(view, state.memories), audience)}
+    active = {item.memory_id: item for item in visible(indexes.of(view, head), audience)}
     withheld, open_conflicts = withheld_at(view, head, active)
     ranked, selection = selecting.order(
         _candidates(view, state, request.query, active, audience), withheld, request.moment

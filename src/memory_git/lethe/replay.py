@@ -61,6 +61,10 @@ class _Recomputed(Transaction):
         """Keeps a recomputed node."""
         return self._memory.put(body, like)
 
+    def _keep_record(self, row: int, digest: bytes, record: Record, salt: str) -> None:
+        """Keeps a record at once: what a snapshot sees is durable."""
+        View._keep_record(self, row, digest, record, salt)
+
     def salt(self, memory_id: str) -> str:
         """Gives a stored salt; none is made here."""
         found = lethe_states.get_salt(self.connection, self.project_id, memory_id)

@@ -319,9 +319,7 @@ class LetheStore:
         history.check_limit(limit, history.MAX_MEMORIES)
         with self._view(project_id) as view:
             state = StoredState(view, view.roots(head))
-            active = {
-                item.memory_id: item for item in visible(self._indexes.of(view, state.memories), audience)
-            }
+            active = {item.memory_id: item for item in visible(self._indexes.of(view, head), audience)}
             withheld, _ = contexts.withheld_at(view, head, active)
             found = [
                 hit

@@ -89,6 +89,11 @@ class Transaction(View):
         """Makes the nodes under rows of this write: what its own roots reach of them is stored."""
         return self.caches.make_anew(self, self, row)
 
+    def _keep_record(self, row: int, digest: bytes, record: Record, salt: str) -> None:
+        """Keeps a record only once what this write saw is durable, like a node."""
+        keep = super()._keep_record
+        self.connection.after_commit(lambda: keep(row, digest, record, salt))
+
     def put(self, body: bytes, like: int | None = None) -> int:
         """Keeps a node back under a new row."""
         row = self.next_row("node")
@@ -225,7 +230,9 @@ class Transaction(View):
             for row, record in records.items():
                 memo.pop(("record", row), None)
                 made = versions[row]
-                self._keep_record(row, made.record_digest, record, (made.salt or b"").hex())
+                super(Transaction, self)._keep_record(
+                    row, made.record_digest, record, (made.salt or b"").hex()
+                )
                 self.caches.keep_claims(self.project_id, self.epoch, row, (made.record_digest, claims[row]))
 
         self.connection.after_commit(fill)

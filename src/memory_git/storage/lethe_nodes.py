@@ -115,12 +115,6 @@ def counts_made(connection: Connection, project_id: str, number: int) -> dict[in
     return counts
 
 
-def holds_node(connection: Connection, project_id: str, row: int) -> bool:
-    """Decides whether a node is stored."""
-    found = connection.value("SELECT 1 FROM node WHERE id = ? AND project_id = ?", (row, project_id))
-    return found is not None
-
-
 class StoredNode(NamedTuple):
     """What a stored node takes, and the older node that it is based on."""
 
