@@ -573,7 +573,9 @@ class StoreMachine(RuleBasedStateMachine):
         if plan["refused"]:
             return None
         for step in plan["steps"]:
-            assert not self._names_erased(list(step["ops"])), "a plan names an erased memory and refuses nothing"
+            assert not self._names_erased(list(step["ops"])), (
+                "a plan names an erased memory and refuses nothing"
+            )
             if step["ops"]:
                 made = self._commit(ref, [self.heads[ref]], step["ops"])
                 assert made is not None, "a plan without refusals was refused"
