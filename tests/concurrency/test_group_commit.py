@@ -111,6 +111,33 @@ def test_one_refusal_in_a_batch_harms_no_other(database: Database) -> None:
     assert [who for who, _ in rows(database)] == [who for who in range(30) if who % 3]
 
 
+def test_rows_kept_back_by_many_works_of_a_batch_are_those_of_the_works_that_stand(
+    database: Database,
+) -> None:
+    """Every third work is refused, half of those after it wrote what the others had kept back."""
+
+    def one(number: int) -> Callable[[Connection], None]:
+        def work(connection: Connection) -> None:
+            connection.execute_later("INSERT INTO row VALUES (?, ?)", [(0, number)])
+            if number % 6 == 0:
+                connection.settle()
+            if number % 3 == 0:
+                raise Clash("ref_moved", "somebody else was first")
+
+        return work
+
+    def run(who: int) -> None:
+        for number in range(who * 60, who * 60 + 60):
+            if number % 3:
+                database.write(one(number))
+            else:
+                with pytest.raises(Clash):
+                    database.write(one(number))
+
+    in_threads(8, run)
+    assert rows(database) == [(0, number) for number in range(480) if number % 3]
+
+
 def test_a_compare_and_swap_has_exactly_one_winner_a_round(database: Database) -> None:
     database.write(lambda c: c.execute("INSERT INTO head VALUES ('main', 0)"))
     won: list[int] = []

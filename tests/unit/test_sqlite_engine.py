@@ -108,6 +108,48 @@ def test_an_inner_savepoint_rolls_back_to_itself_with_its_actions(database: Data
     assert done == ["outer"]
 
 
+INSERT = "INSERT INTO kept (id, body) VALUES (?, ?)"
+
+
+def test_rows_kept_back_are_written_with_their_work_or_when_they_are_asked_for(database: Database) -> None:
+    def works(connection: Connection) -> list[int]:
+        connection.execute_later(INSERT, [(1, "x"), (2, "x")])
+        connection.execute_later(INSERT, [])
+        before = connection.value("SELECT count(*) FROM kept")
+        connection.settle()
+        after = connection.value("SELECT count(*) FROM kept")
+        connection.execute_later(INSERT, [(3, "x")])
+        return [before, after]
+
+    assert database.write(works) == [0, 2]
+    assert kept(database) == [1, 2, 3]
+
+
+def test_rows_kept_back_in_a_savepoint_that_is_undone_are_dropped_and_earlier_ones_are_not(
+    database: Database,
+) -> None:
+    def works(connection: Connection) -> None:
+        connection.execute_later(INSERT, [(1, "x")])
+        for settles in (False, True):
+            with pytest.raises(NotFound), connection.savepoint():
+                connection.execute_later(INSERT, [(2, "x")])
+                if settles:
+                    connection.settle()  # writes the first row too, and the rollback takes it away again
+                raise NotFound("absent", "no such memory")
+        connection.execute_later(INSERT, [(3, "x")])
+
+    database.write(works)
+    assert kept(database) == [1, 3]
+
+
+def test_rows_kept_back_that_break_a_rule_lose_their_whole_batch_and_say_so(database: Database) -> None:
+    database.write(lambda connection: keep(connection, 1))
+    with pytest.raises(Unavailable):
+        database.write(lambda connection: connection.execute_later(INSERT, [(1, "again")]))
+    database.write(lambda connection: connection.execute_later(INSERT, [(2, "x")]))
+    assert kept(database) == [1, 2]
+
+
 def test_an_action_runs_after_the_commit_and_before_the_answer(database: Database) -> None:
     seen: list[list[int]] = []
 

@@ -29,6 +29,7 @@ from memory_git.storage.lethe_history import ProjectRow
 from memory_git.storage.lethe_schema import FIRST_ROW
 from memory_git.storage.lethe_states import EdgeRow, NodeRow, VersionRow
 
+_UNREAD = (b"", b"")
 MOST_HANDED_ON = 1_000
 """A write of more records than this does not fill the caches: an import would empty them of what is in use."""
 
@@ -47,6 +48,8 @@ class Transaction(View):
         self._edges: dict[int, EdgeRow] = {}
         self._salts: dict[str, str] = {}
         self._records: dict[int, Record] = {}
+        self._read_nodes: dict[int, tuple[bytes, bytes]] = {}
+        self._read_records: dict[int, tuple[bytes, Record]] = {}
         self._last_rows: dict[str, int] = {}
         self._stored_salts: dict[str, str] = {}
         self._events: dict[str, str] = {}
@@ -79,10 +82,14 @@ class Transaction(View):
     def get(self, row: int, expected_digest: bytes) -> bytes:
         """Gives a node that this write made, or an earlier one of its batch, else a stored one."""
         body = self._nodes.get(row) or self.connection.memo.get(("node", row))
-        return super().get(row, expected_digest) if body is None else body
+        if body is not None:
+            return body
+        digest, body = self._read_nodes.get(row, _UNREAD)
+        return body if digest == expected_digest else super().get(row, expected_digest)
 
     def _keep_node(self, row: int, digest: bytes, body: bytes) -> None:
-        """Keeps a node only once it is durable: an earlier write of the same batch may have made it."""
+        """Keeps a node for others only once it is durable: an earlier write of the same batch may have made it."""
+        self._read_nodes[row] = digest, body
         self.connection.after_commit(lambda: super(Transaction, self)._keep_node(row, digest, body))
 
     def _made_anew(self, row: AnyState) -> Roots:
@@ -90,7 +97,9 @@ class Transaction(View):
         return self.caches.make_anew(self, self, row)
 
     def _keep_record(self, row: int, digest: bytes, record: Record, salt: str) -> None:
-        """Keeps a record only once what this write saw is durable, like a node."""
+        """Keeps a record for others only once what this write saw is durable, like a node."""
+        self._read_records[row] = digest, record
+        self._stored_salts[record.memory_id] = salt
         keep = super()._keep_record
         self.connection.after_commit(lambda: keep(row, digest, record, salt))
 
@@ -133,10 +142,14 @@ class Transaction(View):
         made = self._records.get(entry.row) or self.connection.memo.get(("record", entry.row))
         return super().record(entry) if made is None else made
 
+    def _read_record(self, entry: Entry) -> Record:
+        kept = self._read_records.get(entry.row)
+        return kept[1] if kept is not None and kept[0] == entry.digest else super()._read_record(entry)
+
     def foresee(self, memory_ids: Sequence[str]) -> None:
         """Reads salts and events of many memories at once, where asking for each alone would cost a query."""
         at = (self.connection, self.project_id)
-        self._stored_salts = lethe_states.salts_of(*at, [*map(lethe_states.indexed_key, memory_ids)])
+        self._stored_salts |= lethe_states.salts_of(*at, [*map(lethe_states.indexed_key, memory_ids)])
         self._events = lethe_events.contents_of(*at, [name for name in memory_ids if is_uuid(name)])
         self._foreseen = frozenset(memory_ids)
         unseen = [name for name in memory_ids if name not in self._stored_salts]

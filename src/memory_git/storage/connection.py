@@ -19,13 +19,15 @@ T = TypeVar("T")
 class Connection:
     """Statements on one open transaction; never used by two threads at once."""
 
-    __slots__ = ("_actions", "_driver", "_failure", "_writes", "memo")
+    __slots__ = ("_actions", "_driver", "_failure", "_later", "_settled", "_writes", "memo")
 
     def __init__(self, driver: apsw.Connection, *, writes: bool = False) -> None:
         self._driver = driver
         self._writes = writes
         self._actions: list[Action] = []
         self._failure: Unavailable | None = None
+        self._later: list[tuple[str, Sequence[Sequence[Value]]]] = []
+        self._settled = 0
         self.memo: dict[Hashable, Any] = {}
         """What the writer read or wrote, as long as nobody else has written since and nothing was rolled back."""
 
@@ -44,6 +46,31 @@ class Connection:
             self._driver.executemany(sql, rows).fetchall()
         except (apsw.Error, UnicodeEncodeError) as error:
             raise self._translated(error) from error
+
+    def execute_later(self, sql: str, rows: Sequence[Sequence[Value]]) -> None:
+        """Keeps rows of an index back until the batch ends or somebody asks to `settle`: one statement then serves many works."""
+        if rows:
+            self._later.append((sql, rows))
+
+    def settle(self) -> None:
+        """Writes the rows that were kept back: whoever reads or changes what they are for asks for it first."""
+        if self._settled == len(self._later):
+            return
+        together: dict[str, list[Sequence[Value]]] = {}
+        for sql, rows in self._later[self._settled :]:
+            together.setdefault(sql, []).extend(rows)
+        for sql, rows in together.items():
+            self.execute_many(sql, rows)
+        self._settled = len(self._later)
+
+    def mark(self) -> tuple[int, int]:
+        """Gives how much is kept back, and how much of it is written: what `return_to` goes back to."""
+        return len(self._later), self._settled
+
+    def return_to(self, mark: tuple[int, int]) -> None:
+        """Keeps back what was kept back at a mark, also what was written since: for a rollback to where the mark was taken."""
+        kept, self._settled = mark
+        del self._later[kept:]
 
     def rows(self, sql: str, params: Sequence[Value] = ()) -> list[tuple[Any, ...]]:
         """Gives all rows of a query."""
@@ -84,13 +111,14 @@ class Connection:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """Opens an inner savepoint; an exception rolls back to it, drops its actions, and propagates."""
-        actions = len(self._actions)
+        actions, mark = len(self._actions), self.mark()
         self.execute("SAVEPOINT part")
         try:
             yield
             self.execute("RELEASE part")
         except BaseException:
             del self._actions[actions:]
+            self.return_to(mark)
             self.forget()
             if self._driver.in_transaction:
                 self.execute("ROLLBACK TO part")

@@ -85,6 +85,7 @@ def erase_versions(
     connection: Connection, project_id: str, memory_id: str, claims_of_rows: Mapping[int, Iterable[str]]
 ) -> None:
     """Erases the versions of a memory with their salts, and what the indexes hold of them."""
+    connection.settle()
     connection.execute(
         "UPDATE version SET body = NULL, salt = NULL WHERE project_id = ? AND memory_key = ? AND memory_id = ?",
         (project_id, indexed_key(memory_id), memory_id),

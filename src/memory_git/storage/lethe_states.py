@@ -205,11 +205,12 @@ def claim_key(claim: str) -> int:
 def put_claims(connection: Connection, project_id: str, claims: Iterable[tuple[str, int]]) -> None:
     """Indexes versions under their claims."""
     rows = sorted([(project_id, claim_key(claim), row) for claim, row in claims])
-    connection.execute_many("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", rows)
+    connection.execute_later("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", rows)
 
 
 def claim_rows(connection: Connection, project_id: str, claims: Sequence[str]) -> dict[str, list[int]]:
     """Gives the rows of versions that make each of many claims; a claim that nobody makes has none."""
+    connection.settle()
     rows = connection.rows(
         "SELECT wanted.key,"
         " (SELECT json_group_array(version_row) FROM claim WHERE project_id = ? AND claim = wanted.value)"
@@ -231,6 +232,7 @@ def memory_ids_of(connection: Connection, project_id: str, rows: Sequence[int]) 
 
 def claims_of_version(connection: Connection, project_id: str) -> list[tuple[int, int]]:
     """Gives all claims of a project, for verify."""
+    connection.settle()
     return connection.rows(
         "SELECT claim, version_row FROM claim WHERE project_id = ? ORDER BY version_row, claim", (project_id,)
     )
@@ -238,11 +240,12 @@ def claims_of_version(connection: Connection, project_id: str) -> list[tuple[int
 
 def put_words(connection: Connection, versions: Iterable[tuple[int, str]]) -> None:
     """Indexes the words of versions, given as text split by spaces."""
-    connection.execute_many("INSERT INTO version_words (rowid, words) VALUES (?, ?)", list(versions))
+    connection.execute_later("INSERT INTO version_words (rowid, words) VALUES (?, ?)", list(versions))
 
 
 def versions_with_word(connection: Connection, number: int, word: str) -> list[int]:
     """Gives rows of a project's versions that hold a word, newest first."""
+    connection.settle()
     least, beyond = row_range(number)
     quoted = '"' + word.replace('"', '""') + '"'
     rows = connection.rows(

@@ -5,7 +5,7 @@ The rules, in the order of the code:
 1. A request waits in a bounded queue; a full queue, a closed or a failed writer refuses at once.
 2. The writer takes the lock between processes, begins, and runs every request that waits or arrives meanwhile, up to
    BATCH_REQUESTS or BATCH_S, each in a savepoint of its own: what one raises rolls back that one alone.
-3. One COMMIT makes them all durable; then their after-commit actions run; then they are answered.
+3. What they kept back for the end is written, and one COMMIT makes them all durable; then their after-commit actions run; then they are answered.
 4. If SQLite gives the transaction up, or COMMIT fails, every request of the batch gets that error.
 5. After an I/O error or a damaged page nothing is written any more: what the disk holds is unknown.
 """
@@ -175,12 +175,15 @@ class Writer:
         try:
             self._forget_if_changed()
             actions = [action for request in arriving for action in self._run(request)]
+            self._connection.settle()
             self._driver.execute("COMMIT")
         except BaseException:
             self._connection.forget()
             if self._driver.in_transaction:
                 self._driver.execute("ROLLBACK")
             raise
+        finally:
+            self._connection.return_to((0, 0))
         return actions
 
     def _forget_if_changed(self) -> None:
@@ -193,6 +196,7 @@ class Writer:
     def _run(self, request: _Request) -> list[Action]:
         """Runs one work in its savepoint and gives its actions; raises only what ends the whole batch."""
         connection, driver = self._connection, self._driver
+        mark = connection.mark()
         driver.execute("SAVEPOINT request")
         try:
             request.result = request.work(connection)
@@ -208,6 +212,7 @@ class Writer:
             driver.execute("RELEASE request")
             return actions
         connection.forget()
+        connection.return_to(mark)
         driver.execute("ROLLBACK TO request")
         driver.execute("RELEASE request")
         return []
