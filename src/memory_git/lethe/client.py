@@ -10,6 +10,7 @@ import httpx
 
 from memory_git.domain.ids import check_project_id
 from memory_git.domain.policy import Audience
+from memory_git.lethe import wire
 from memory_git.lethe.client_road import UNBOUNDED, Road, content_of, part
 from memory_git.lethe.protocol import Json
 
@@ -27,7 +28,7 @@ class LetheClient:
     # projects and refs
     def list_projects(self) -> list[str]:
         """Gives the project ids, sorted."""
-        return part(self._road.get("/api/memory/projects"), "projects", list)
+        return wire.projects_from_wire(part(self._road.get("/api/memory/projects"), "projects", list))
 
     def init_project(self, project_id: str) -> Json:
         """Creates a project; repeatable."""
@@ -123,7 +124,8 @@ class LetheClient:
         """Gives the semantic diff, or a page of it."""
         body = {} if base is None else {"base_changeset_id": base}
         query = {"limit": limit, "after": after, **_for(audience)}
-        return self._road.plan(f"/api/memory/changesets/{_segment(target)}/diff", body, query)
+        said = self._road.plan(f"/api/memory/changesets/{_segment(target)}/diff", body, query)
+        return wire.diff_from_wire(said)
 
     def memories(
         self,
@@ -238,7 +240,7 @@ class LetheClient:
     def context(self, project_id: str, request: Mapping[str, Any], audience: Audience | None = None) -> Json:
         """Gives the accepted memory for a prompt."""
         send = self._road.post if request.get("create_manifest") else self._road.plan
-        return send(_at(project_id, "context"), dict(request), _for(audience))
+        return wire.context_from_wire(send(_at(project_id, "context"), dict(request), _for(audience)))
 
     def create_manifest(self, request: Mapping[str, Any]) -> Json:
         """Stores a manifest."""

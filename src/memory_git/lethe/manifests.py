@@ -1,6 +1,8 @@
 """Manifests: receipts that pin what memory a session was given or made, checked on the way in, reproduced from history (7-context).
 
 A manifest holds ids and digests, no text: reproduction really reads the versions, each checked against its digest and the state root.
+The original's names are taken on the way in: `direction`, `selected_memory_ids` (their digests are then those at the head),
+`proposed_target_ref`, `merge_proposal_id`, and of an output its ref and head, of which the resulting changeset tells.
 """
 
 from __future__ import annotations
@@ -47,6 +49,19 @@ _OUTPUT_KEYS = _COMMON_KEYS | {
     "proposal_id",
 }
 _MAX_SELECTED = 1_000
+_NAMES_OF_THE_ORIGINAL = {
+    "direction": "kind",
+    "proposed_target_ref": "target_ref",
+    "merge_proposal_id": "proposal_id",
+}
+_SAID_OTHERWISE = (
+    "ref_name",
+    "head_changeset_id",
+    "selected_memory_ids",
+    "inclusion_reasons",
+    "exclusion_reasons",
+)
+"""What the original asks for in an output too: the resulting changeset says it."""
 
 
 def manifest_of_context(context: Context, request: ContextRequest) -> dict[str, Any]:
@@ -76,6 +91,7 @@ def manifest_of_context(context: Context, request: ContextRequest) -> dict[str, 
 
 def create_manifest(transaction: Transaction, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Checks a manifest against the history that it speaks of, and stores it."""
+    raw = _in_our_names(transaction, raw)
     kind = raw.get("kind")
     if kind not in ("input", "output"):
         raise _invalid("kind is input or output")
@@ -99,6 +115,35 @@ def create_manifest(transaction: Transaction, raw: Mapping[str, Any]) -> dict[st
     lethe_receipts.put_manifest(transaction.connection, row)
     lethe_history.put_object(transaction.connection, manifest_id, transaction.project_id, "manifest")
     return shown_manifest(row)
+
+
+def _in_our_names(view: View, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Gives a manifest that comes in the original's names in ours; any other as it is."""
+    if "direction" not in raw:
+        return dict(raw)
+    renamed = {_NAMES_OF_THE_ORIGINAL.get(name, name): value for name, value in raw.items() if value != ""}
+    if len(renamed) < sum(value != "" for value in raw.values()):
+        raise _invalid("a field is named twice, in the original's words and in ours")
+    if renamed["kind"] == "output":
+        return {name: value for name, value in renamed.items() if name not in _SAID_OTHERWISE}
+    names = renamed.pop("selected_memory_ids", None) or []
+    head = renamed.get("head_changeset_id")
+    if "selected" not in renamed and isinstance(names, list) and isinstance(head, str):
+        renamed["selected"] = _selected(view, head, names)
+    return renamed
+
+
+def _selected(view: View, head: str, memory_ids: list[Any]) -> list[dict[str, str]]:
+    """Gives memories with their digests at a head."""
+    view.changeset(head)
+    state = StoredState(view, view.roots(head))
+    found = []
+    for name in memory_ids[: _MAX_SELECTED + 1]:
+        entry = state.entry(name) if isinstance(name, str) else None
+        if entry is None:
+            raise _invalid("a selected memory is not active at the head")
+        found.append({"memory_id": name, "record_digest": entry.digest.hex()})
+    return found
 
 
 def _check_input(view: View, body: dict[str, Any]) -> None:

@@ -290,11 +290,11 @@ class Lethe(Protocol):
         ...
 
     def health(self) -> Json:
-        """Gives `{status, version}` while the process lives."""
+        """Gives `{status, mode, version}` while the process lives."""
         ...
 
     def ready(self) -> Json:
-        """Gives `{status, engine, schema_version, durability}`, or raises Unavailable."""
+        """Gives `{status, mode, engine, schema_version, durability}`, or raises Unavailable."""
         ...
 
     def backup(self, to_directory: str) -> Json:

@@ -61,6 +61,8 @@ T = TypeVar("T")
 DEFAULT_MAX_HISTORY = 1_000_000
 MAX_EVENTS = 1_000
 MANY_OPS = 1_000
+MODE = "git"
+"""Which of the original's ways of running this one is: versioned memory, without its sessions."""
 _ABSENT = {
     "changeset": "changeset_not_found",
     "manifest": "manifest_not_found",
@@ -569,18 +571,19 @@ class LetheStore:
         return stored
 
     def health(self) -> Json:
-        """Gives `{status, version}` while the process lives."""
-        return {"status": "ok", "version": memory_git.__version__}
+        """Gives `{status, mode, version}` while the process lives."""
+        return {"status": "ok", "mode": MODE, "version": memory_git.__version__}
 
     def figures(self) -> dict[str, float]:
         """Gives what was counted since the store was opened, by the metrics' names."""
         return self._figures.told()
 
     def ready(self) -> Json:
-        """Gives `{status, engine, schema_version, durability}`, or raises Unavailable."""
+        """Gives `{status, mode, engine, schema_version, durability}`, or raises Unavailable."""
         self._database.check()
         return {
             "status": "ok",
+            "mode": MODE,
             "engine": "sqlite",
             "schema_version": len(SCHEMA.migrations),
             "durability": "recovery_readonly" if self.read_only else "wal, synchronous full",

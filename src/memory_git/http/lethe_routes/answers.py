@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -148,10 +148,17 @@ class Event(TypedDict):
     event_digest: str
 
 
-class Projects(TypedDict):
-    """The project ids, sorted."""
+class Project(TypedDict):
+    """A project."""
 
-    projects: list[str]
+    project_id: str
+    name: str
+
+
+class Projects(TypedDict):
+    """The projects, by id."""
+
+    projects: list[Project]
 
 
 class ProjectStart(TypedDict):
@@ -231,21 +238,25 @@ class MemoryVersions(TypedDict):
 
 
 class Conflicts(TypedDict):
-    """Conflicts, stored or found."""
+    """Conflicts, stored or found, and how many."""
 
     conflicts: list[Conflict]
+    count: int
 
 
 class Persisted(TypedDict):
     """How many conflicts were stored."""
 
     persisted: int
+    proposal_id: str
 
 
 class Retired(TypedDict):
     """How many conflicts were retired."""
 
     retired: int
+    proposal_id: str
+    status: str
 
 
 class Resolved(TypedDict):
@@ -285,6 +296,7 @@ class Health(TypedDict):
     """The process lives."""
 
     status: str
+    mode: Literal["git"]
     version: NotRequired[str]
 
 
@@ -292,6 +304,7 @@ class Readiness(TypedDict):
     """The store can be used."""
 
     status: str
+    mode: Literal["git"]
     engine: NotRequired[str]
     schema_version: NotRequired[int]
     durability: NotRequired[Any]

@@ -11,6 +11,7 @@ from memory_git.http.lethe_routes import requests as bodies
 from memory_git.http.lethe_routes.parts import Limit, Reader, Store, router
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
+from memory_git.lethe import wire
 
 routes = router("events", prefix="/api")
 After = Annotated[int, Query(ge=0, le=2**53 - 1)]
@@ -41,7 +42,10 @@ def get_event(lethe: Store, event_id: str) -> JsonAnswer:
     "/sessions/{key:path}/assemblies", status_code=201, responses=answers(shapes.Object, 409, 413, status=201)
 )
 def record_assembly(lethe: Store, key: str, body: bodies.AssemblyRequest) -> JsonAnswer:
-    """Records what a model call was given."""
+    """Records what a model call was given; a report of the original's plugin is taken too."""
+    if wire.is_report(body):
+        pinned = lethe.get_changeset(body.get("memory_head_changeset_id") or "")
+        body = wire.assembly_of_report(body, pinned["project_id"])
     return JsonAnswer(lethe.record_assembly(key, body), 201)
 
 

@@ -8,14 +8,15 @@ from memory_git.http.lethe_routes.parts import Limit, Reader, Store, router
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
 from memory_git.http.strict import CREATE_BYTES
+from memory_git.lethe import wire
 
 routes = router("history")
 
 
 @routes.get("/projects", responses=answers(shapes.Projects))
 def list_projects(lethe: Store) -> JsonAnswer:
-    """Gives the project ids, sorted."""
-    return JsonAnswer({"projects": lethe.list_projects()})
+    """Gives the projects, by id."""
+    return JsonAnswer({"projects": wire.projects_to_wire(lethe.list_projects())})
 
 
 @routes.post(
@@ -50,8 +51,8 @@ def diff(
 
     With `limit` or `after` it is a page, and `page.next` is the `after` of the following one.
     """
-    base = body.base_changeset_id if body else None
-    return JsonAnswer(lethe.diff(changeset_id, base, audience, limit=limit, after=after))
+    base = body.base_changeset_id or None if body else None
+    return JsonAnswer(wire.diff_to_wire(lethe.diff(changeset_id, base, audience, limit=limit, after=after)))
 
 
 @routes.post("/{project}/legacy-root", responses=answers(shapes.ProjectStart))

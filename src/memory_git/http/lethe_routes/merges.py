@@ -44,7 +44,7 @@ def detect_conflicts(lethe: Store, project: str, audience: Reader, body: bodies.
     found = lethe.detect_conflicts(
         project, body.base_changeset_id, body.left_changeset_id, body.right_changeset_id, audience
     )
-    return JsonAnswer({"conflicts": found})
+    return JsonAnswer({"conflicts": found, "count": len(found)})
 
 
 @routes.get("/{project}/conflicts", responses=answers(shapes.Conflicts))
@@ -61,7 +61,7 @@ def list_conflicts(
     found = lethe.list_conflicts(
         project, status=status, proposal_id=proposal_id, limit=limit, audience=audience
     )
-    return JsonAnswer({"conflicts": found})
+    return JsonAnswer({"conflicts": found, "count": len(found)})
 
 
 @routes.post(
@@ -71,13 +71,15 @@ def list_conflicts(
 )
 def persist_conflicts(lethe: Store, project: str, body: bodies.PersistRequest) -> JsonAnswer:
     """Stores found conflicts, bound to a proposal."""
-    return JsonAnswer({"persisted": lethe.persist_conflicts(project, body.proposal_id, body.conflicts)})
+    stored = lethe.persist_conflicts(project, body.proposal_id, body.conflicts)
+    return JsonAnswer({"persisted": stored, "proposal_id": body.proposal_id})
 
 
 @routes.post("/{project}/conflicts/retire", responses=answers(shapes.Retired, 409, 413))
 def retire_conflicts(lethe: Store, project: str, body: bodies.RetireRequest) -> JsonAnswer:
     """Ends a proposal's open conflicts."""
-    return JsonAnswer({"retired": lethe.retire_conflicts(project, body.proposal_id, body.status)})
+    retired = lethe.retire_conflicts(project, body.proposal_id, body.status)
+    return JsonAnswer({"retired": retired, "proposal_id": body.proposal_id, "status": body.status})
 
 
 @routes.post("/{project}/conflicts/{conflict_id}/resolve", responses=answers(shapes.Resolved, 409, 413))

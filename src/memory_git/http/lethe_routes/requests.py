@@ -162,9 +162,9 @@ class RevertPlanRequest(Body):
 
 
 class _ContextRequest(Body):
-    """What context is asked for (7-context)."""
+    """What context is asked for (7-context); of refs/shared/main when no ref is named."""
 
-    ref_name: str
+    ref_name: str | None = None
     head_changeset_id: str | None = None
     query: str | None = None
     limit: int | None = None
@@ -212,12 +212,13 @@ class BackupRequest(Body):
 
 
 class _ManifestRequest(Body):
-    """A manifest to store (7-context)."""
+    """A manifest to store (7-context); `direction` is the original's name of `kind`."""
 
     model_config = ConfigDict(extra="allow")
 
     project_id: str
-    kind: Literal["input", "output"]
+    kind: Literal["input", "output"] | None = None
+    direction: Literal["input", "output"] | None = None
 
 
 def _described(model: type[BaseModel]) -> WithJsonSchema:

@@ -11,6 +11,7 @@ from memory_git.http.lethe_routes import requests as bodies
 from memory_git.http.lethe_routes.parts import Limit, Reader, Store, router
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
+from memory_git.lethe import wire
 
 routes = router("states")
 MemoryId = Annotated[str, Query(alias="id")]
@@ -81,18 +82,20 @@ def read_context(
     project: str,
     *,
     audience: Reader,
-    ref_name: str,
+    ref_name: str | None = None,
+    ref: Annotated[str | None, Query(description="The same as ref_name")] = None,
     head_changeset_id: str | None = None,
+    head: Annotated[str | None, Query(description="The same as head_changeset_id")] = None,
     query: str | None = None,
     limit: int | None = None,
     max_tokens: int | None = None,
     session_id: str | None = None,
     now: str | None = None,
 ) -> JsonAnswer:
-    """Gives the accepted memory for a prompt; writes nothing."""
+    """Gives the accepted memory for a prompt, of refs/shared/main when no ref is named; writes nothing."""
     asked = {
-        "ref_name": ref_name,
-        "head_changeset_id": head_changeset_id,
+        "ref_name": ref_name or ref,
+        "head_changeset_id": head_changeset_id or head,
         "query": query,
         "limit": limit,
         "max_tokens": max_tokens,
@@ -100,10 +103,10 @@ def read_context(
         "now": now,
     }
     given = {name: value for name, value in asked.items() if value is not None}
-    return JsonAnswer(lethe.context(project, given, audience))
+    return JsonAnswer(wire.context_to_wire(lethe.context(project, wire.context_request(given), audience)))
 
 
 @routes.post("/{project}/context", responses=answers(shapes.Object, 409, 413))
 def context(lethe: Store, project: str, audience: Reader, body: bodies.ContextRequest) -> JsonAnswer:
     """Gives the accepted memory for a prompt, with a manifest where one is asked for."""
-    return JsonAnswer(lethe.context(project, body, audience))
+    return JsonAnswer(wire.context_to_wire(lethe.context(project, wire.context_request(body), audience)))
