@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_git.domain.reading import read
-from memory_git.domain.text import (
-    compare,
-    is_duplicate,
-    normalize,
-    text_digest,
-)
+from memory_git.domain.text import compare, is_duplicate, normalize, restates, text_digest
 from memory_git.domain.topics import alike_topic, topic_words
 
 SAME = {
@@ -178,6 +173,15 @@ ALIKE = {
     "a common noun as the value": ("Use tabs for indentation", "Use spaces for indentation"),
     "allowed or not": ("Friday deployments are allowed", "Friday deployments are not allowed"),
     "a number": ("Audit logs are kept 30 days", "Audit logs are kept 90 days"),
+    "a number of one name": ("The Berlin office closes at 18:00", "The Berlin office closes at 19:00"),
+    "a permission with another number": (
+        "Employees may work from home three days a week",
+        "Employees may work from home one day a week",
+    ),
+    "the other way": (
+        "Traffic flows from Varnish to Nginx",
+        "Traffic flows from Nginx to Varnish",
+    ),
     "Chinese": ("前端界面采用 React 开发", "前端界面采用 Vue 开发"),
     "Japanese": ("管理画面は React で実装する", "管理画面は Vue で実装する"),
     "Russian": ("Панель управления пишем на React", "Панель управления пишем на Vue"),
@@ -191,6 +195,24 @@ NOT_ALIKE = {
     "the same verb": ("Use tabs for indentation", "Use Grafana for dashboards"),
     "two purposes": ("Use tabs for indentation", "Use tabs for alignment"),
     "two things with one value": ("Backend logs are kept 30 days", "Frontend logs are kept 30 days"),
+    "another number of another name": (
+        "The Berlin office closes at 18:00",
+        "The Paris office closes at 19:00",
+    ),
+    "another number of a name and of a word": (
+        "HTTP timeouts are set to 30 seconds",
+        "Database timeouts are set to 5 seconds",
+    ),
+    "names around a shared word": (
+        "The European cluster runs in Frankfurt",
+        "The American cluster runs in Virginia",
+    ),
+    "allowed here, not there": (
+        "Contractors may access the staging database",
+        "Contractors may not access the production database",
+    ),
+    "two permissions": ("Customers can cancel at any time", "Customers can upgrade at any time"),
+    "two lists that add up": ("We support Firefox and Chrome", "We support English and German"),
     "two abilities": ("The mobile app supports dark mode", "The mobile app supports offline mode"),
     "nothing in common": ("Visitors sign in at the desk", "The parser keeps comments"),
     "no words": ("...", "???"),
@@ -209,6 +231,38 @@ def test_decisions_about_one_thing_are_alike(a: str, b: str) -> None:
 def test_decisions_about_different_things_are_not_alike(a: str, b: str) -> None:
     assert not alike_topic(a, b)
     assert not alike_topic(b, a)
+
+
+RESTATED = {
+    "a phrase moved": ("On holidays the office is closed", "The office is closed on holidays"),
+    "where something is": ("The head office is located in Berlin", "The head office is in Berlin"),
+    "a number without its space": ("The team meets at 10 am", "The team meets at 10am"),
+    "Russian, where something is": ("Склад находится в Казани", "Склад в Казани"),
+}
+NOT_RESTATED = {
+    "more, less": ("Keep more than 5 backups", "Keep less than 5 backups"),
+    "before, after": ("Tests run before deployment", "Tests run after deployment"),
+    "over, under": ("Alarms go off over 80 percent", "Alarms go off under 80 percent"),
+    "all, some": ("All users are notified", "Some users are notified"),
+    "another sign": ("The price is $5", "The price is €5"),
+    "greater, smaller": ("Load < 5", "Load > 5"),
+    "the other way": ("Traffic flows from A to B", "Traffic flows from B to A"),
+    "German": ("Mehr als fünf Kopien", "Weniger als fünf Kopien"),
+    "French": ("Plus de 5 copies", "Moins de 5 copies"),
+    "Russian": ("Тесты идут до выпуска", "Тесты идут после выпуска"),
+}
+
+
+@pytest.mark.parametrize(("a", "b"), RESTATED.values(), ids=RESTATED.keys())
+def test_the_same_said_otherwise_is_restated(a: str, b: str) -> None:
+    assert is_duplicate(a, b) or restates(a, b)
+    assert is_duplicate(b, a) or restates(b, a)
+
+
+@pytest.mark.parametrize(("a", "b"), NOT_RESTATED.values(), ids=NOT_RESTATED.keys())
+def test_another_degree_order_or_direction_restates_nothing(a: str, b: str) -> None:
+    assert not (is_duplicate(a, b) or restates(a, b))
+    assert not (is_duplicate(b, a) or restates(b, a))
 
 
 MIXED = (

@@ -24,7 +24,7 @@ STOP = _words(
     "der die das dem den des ein eine einen einem einer eines ist sind wird werden im am und auch jetzt aktuell derzeit "
     "bitte dass wir "
     "le la les l un une de d du des est sont etre être et aussi actuellement maintenant desormais désormais que nous "
-    "à a au aux "
+    "à a au aux notre nos unser unsere unseren unserem unserer наш наша наше наши нашей нашем "
     "и в во на у же то мы сейчас теперь также"
 )
 GERMAN = _words(
@@ -73,6 +73,7 @@ GENERIC = _words(
     "bleibt bleiben tritt treten alle allen sowie oder erst etwa "
     "utiliser utilisons utilise choisir choisi adopter retenir prendre doit doivent peut peuvent pour par avec vers se "
     "comme lieu tient tiennent uniquement seulement plus désormais reçoit reçoivent reste restent passe garde on ou bout moins "
+    "located situated befindet befinden trouve trouvent situé située situés situées находится находятся расположен расположена расположены "
     "s en dans sur sous ce cette tout toute tous toutes fait font exige "
     "использовать используем выбрать выбрали берем применяем для с со по к ко из от за под над через это все "
     "переходим переезжаем оставляем остаемся получает получают проходит проходят остается остаются теперь только больше будет будут станет течение качестве как что или "
@@ -92,6 +93,23 @@ PREFERRING = _words(
     "over than instead rather before above statt anstatt anstelle vor lieber als plutôt avant préférer préférons вместо чем лучше"
 )
 """With one of these the order of two names is the decision."""
+_CONTRASTS = (
+    ("more most over above mehr über plus plusieurs sur больше более выше свыше над", "less least fewer under below weniger unter moins "
+     "sous меньше менее ниже под"),
+    ("before vor bevor avant до перед", "after nach nachdem après после"),
+    ("up auf hoch вверх", "down ab runter вниз"),
+    ("all alle allen tous toutes tout toute все всем всех", "some einige manche certains certaines quelques некоторые"),
+    ("into hinein внутрь", "out heraus hinaus dehors наружу"),
+)  # fmt: skip
+CONTRASTING = {
+    word: (number, side)
+    for number, sides in enumerate(_CONTRASTS)
+    for side, words in enumerate(sides)
+    for word in words.split()
+}
+"""Small words of degree, order, direction and amount: texts that differ in one do not say the same."""
+FROM, TO = _words("from von vom aus depuis из с"), _words("to into nach zu zum zur vers à в на к")
+"""With one of each the order of two names says where it goes."""
 DAYTIMES = {
     "上午": "am",
     "午前": "am",
@@ -106,6 +124,7 @@ ADDITIVE = _words(
     "unterstützt enthält bietet contient propose comprend поддерживает содержит включает "
     "支持 包含 提供 対応"
 )
+PERMITTING = _words("can may kann können darf dürfen peut peuvent может могут можно 可以")
 
 NUMBER_WORDS = _numbered(
     (0, "zero null zéro ноль"),
@@ -224,7 +243,9 @@ HAN_NEGATIONS = _phrases(
 HAN_FIXED = _phrases(
     "一般 一定 一样 一起 一致 一些 一旦 一直 一切 一律 一部 一時 一覧 一緒 統一 统一 唯一 万一 万能 十分 百分 千万 三方 单一 同一"
 )
-HAN_GENERIC = _phrases("使用 采用 改用 选择 选用 决定 採用 利用 需要 必要 可以 进行 实施 每次 服务 系统")
+HAN_GENERIC = _phrases(
+    "位于 位於 使用 采用 改用 选择 选用 决定 採用 利用 需要 必要 可以 进行 实施 每次 服务 系统"
+)
 HAN_STOP = _phrases("目前 现在 現在 的 了 会被 里 中 在 个 该 这 这个 是 为 以")
 
 KANA_NOT_NEGATING = _phrases(

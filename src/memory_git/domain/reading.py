@@ -25,6 +25,7 @@ _OTHER_SCRIPT = re.compile(f"[{HAN}{KANA}\u0400-\u04ff]")
 _KANA_ONLY = re.compile(f"[{KANA}]")
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _LETTERS = re.compile(r"\w+")
+_SMALL_WORDS = lexicon.STOP | lexicon.GENERIC
 _WITH_PARTICLE = re.compile(rf"(?:(?![\u3041-\u309f])\w)+(?:{any_of(lexicon.KANA_PARTICLES)}|で|と)?")
 _UMLAUTS = frozenset("äöüßÄÖÜ")
 
@@ -98,7 +99,8 @@ def _forms(folded: str) -> tuple[str, ...]:
     if _KANA_ONLY.search(folded):
         return tuple(sorted(_WITH_PARTICLE.findall(folded)))
     if _CYRILLIC.search(folded):
-        return tuple(sorted(_LETTERS.findall(folded.casefold().replace("ё", "е"))))
+        words = _LETTERS.findall(folded.casefold().replace("ё", "е"))
+        return tuple(sorted(word for word in words if word not in _SMALL_WORDS))
     return ()
 
 

@@ -22,12 +22,13 @@ from typing import Literal
 from memory_git.domain import lexicon
 from memory_git.domain.canonical import sha256_hex
 from memory_git.domain.reading import Reading, read
-from memory_git.domain.tokens import Token, visible
+from memory_git.domain.tokens import Token, stem, visible
 
 Difference = Literal["negation", "number", "date", "name"]
 _TYPOGRAPHY = str.maketrans(
     {"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-"}
 )
+_SIDES = {stem(word): side for word, side in lexicon.CONTRASTING.items()}
 _LAST_MARKS = re.compile(r"[\s.!。]+$")
 
 
@@ -184,8 +185,16 @@ def _is_one_move(a: Sequence[str], b: Sequence[str]) -> bool:
 
 
 def _hold_the_same(left: Reading, right: Reading) -> bool:
-    """Decides whether two texts hold the same words and values in any order, unless their order is what was decided."""
-    return Counter(gist(left)) == Counter(gist(right)) and not prefers(left)
+    """Decides whether two texts hold the same words, signs and values in any order, unless their order is what was decided."""
+    if prefers(left) or _contrasts(left) != _contrasts(right):
+        return False
+    return Counter(gist(left)) == Counter(gist(right))
+
+
+def _contrasts(reading: Reading) -> Counter[object]:
+    """Counts signs, and small words that tell more from less, before from after."""
+    signs = (token.stem for token in reading.tokens if token.kind == "sign")
+    return Counter([*signs, *(_SIDES[token.stem] for token in reading.tokens if token.stem in _SIDES)])
 
 
 def gist(reading: Reading) -> list[str]:
@@ -195,8 +204,10 @@ def gist(reading: Reading) -> list[str]:
 
 
 def prefers(reading: Reading) -> bool:
-    """Decides whether the order of two names may be what a text decides: X over Y."""
-    return any(token.stem in lexicon.PREFERRING for token in reading.tokens)
+    """Decides whether the order of two names may be what a text decides: X over Y, from X to Y."""
+    stems = {token.stem for token in reading.tokens}
+    leads = not (stems.isdisjoint(lexicon.FROM) or stems.isdisjoint(lexicon.TO))
+    return leads or not stems.isdisjoint(lexicon.PREFERRING)
 
 
 def _similarity(left: Reading, right: Reading) -> float:

@@ -75,6 +75,10 @@ _LETTER = rf"(?:(?![{HAN}{KANA}])[^\W_])"
 _WORD_REST = rf"(?:{_LETTER}|_)*(?:[-._/@+'\u2019:](?:{_LETTER}|_)+)*[+#]*"
 
 
+_UNIT = "(?:am|pm|h|uhr|min|ms|s|[kmgt]b|[kmgt]ib|px|km|cm|mm|kg|ч|мин)"
+"""May stand beside its number without a space: 10am, 10 am."""
+
+
 _NUMERAL = "[一二三四五六七八九十百千万〇零两]+"
 
 
@@ -94,7 +98,7 @@ _TOKEN = re.compile(
     |(?P<hiragana>[\u3041-\u309f]+)
     |(?P<isodate>\d{{4}}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{{4}})
     |(?P<clock>\d\d?:\d\d(?!\d))
-    |(?P<number>(?:(?<![\w)])[-\u2212])?\d+(?:[.,'\u2019/:\u2044\u2013-]\d+)*)(?P<ordinal>st|nd|rd|th|\.(?=\ )|-?й|-?го)?(?!{_LETTER})
+    |(?P<number>(?:(?<![\w)])[-\u2212])?\d+(?:[.,'\u2019/:\u2044\u2013-]\d+)*)(?P<ordinal>st|nd|rd|th|\.(?=\ )|-?й|-?го)?(?:(?!{_LETTER})|(?={_UNIT}(?!{_LETTER}|\d)))
     |(?P<word>{_LETTER}{_WORD_REST})
     |(?P<stopsign>[.。]+|[!！](?![\w=]))
     |(?P<sign>[^\w\s])

@@ -1,7 +1,8 @@
 """When two decisions are about one thing, by their words alone (4-history, conflicts). Doubt says no: one false alarm costs more than one miss.
 
 1. The topic of a decision is the words that say what it is about: the first of them, without names, numbers, light verbs.
-2. Never: they share too few topic words; one says all that the other does, and more; the two are chosen for two roles.
+2. Never: they share too few topic words; one says all that the other does, and more; the two are chosen for two roles; each says
+   another thing of another name; both permit or offer something.
 3. Always: they say opposites of one thing; one word differs before an equal purpose, or where one preposition leads to.
 4. If only the subject is shared, values of one kind must stand in one place.
 5. Else the topics are equal, or share enough, and give values of one kind.
@@ -41,6 +42,8 @@ def alike_topic(a: str, b: str) -> bool:
         return False
     left, right = read(a), read(b)
     if _refines(left, right) or _refines(right, left) or _play_other_roles(left, right):
+        return False
+    if _say_it_of_other_things(left, right) or _may_both_hold(left, right):
         return False
     if (
         _exclude_each_other(topic_a, topic_b, left, right)
@@ -131,6 +134,58 @@ def _play_other_roles(left: Reading, right: Reading) -> bool:
     """Finds "PostgreSQL as the database" beside "Redis as the cache": two things chosen for two roles."""
     one, other = _role(left), _role(right)
     return bool(one) and bool(other) and one[0] != other[0]
+
+
+def _say_it_of_other_things(left: Reading, right: Reading) -> bool:
+    """Finds "the Berlin office closes at 18:00" beside "the Paris office closes at 19:00", and what is allowed here, not there."""
+    names_a, names_b = (
+        _names(left) - set(stems_of(right.content)),
+        _names(right) - set(stems_of(left.content)),
+    )
+    words_a, words_b = _topic_stems(left) - _topic_stems(right), _topic_stems(right) - _topic_stems(left)
+    if bool(left.negations) != bool(right.negations):
+        return bool((names_a or words_a) and (names_b or words_b))
+    one, other = _measures(left), _measures(right)
+    if not one or not other or one == other:
+        return _places_other_names(left, right, names_a, names_b)
+    return bool((names_a and (names_b or words_b)) or (names_b and words_a))
+
+
+def _may_both_hold(left: Reading, right: Reading) -> bool:
+    """Finds "customers can cancel" beside "customers can upgrade": permissions and offers add up, where no number or negation differs."""
+    if left.negations or right.negations or _measures(left) != _measures(right):
+        return False
+    one, other = set(stems_of(left.tokens)), set(stems_of(right.tokens))
+    return any(
+        not (one.isdisjoint(words) or other.isdisjoint(words))
+        for words in (lexicon.ADDITIVE, lexicon.PERMITTING)
+    )
+
+
+def _places_other_names(left: Reading, right: Reading, names_a: set[str], names_b: set[str]) -> bool:
+    """Finds "the European cluster runs in Frankfurt" beside "the American cluster runs in Virginia": names on both sides of a shared word."""
+    shared = _topic_stems(left) & _topic_stems(right)
+    return _surround(left, names_a, shared) and _surround(right, names_b, shared)
+
+
+def _surround(reading: Reading, names: set[str], shared: set[str]) -> bool:
+    places = [place for place, token in enumerate(reading.content) if token.stem in shared]
+    if not places:
+        return False
+    stems = stems_of(reading.content)
+    return not names.isdisjoint(stems[: places[0]]) and not names.isdisjoint(stems[places[0] + 1 :])
+
+
+def _measures(reading: Reading) -> Counter[str]:
+    return Counter(token.stem for token in reading.content if token.kind in ("number", "date"))
+
+
+def _names(reading: Reading) -> set[str]:
+    return {token.stem for token in reading.content if token.is_value}
+
+
+def _topic_stems(reading: Reading) -> set[str]:
+    return {token.stem for token in reading.content if token.kind == "word" and not token.is_generic}
 
 
 def _role(reading: Reading) -> list[str]:
