@@ -23,6 +23,21 @@ def kept(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return keep
 
 
+class Kept(dict[str, T]):
+    """What a pure function gives for a word, asked once for each; emptied when it holds `most`. Cheaper to ask than `kept`."""
+
+    def __init__(self, answer: Callable[[str], T], most: int) -> None:
+        self._answer = answer
+        self._most = most
+        _forgets.append(self.clear)
+
+    def __missing__(self, word: str) -> T:
+        if len(self) >= self._most:
+            self.clear()
+        found = self[word] = self._answer(word)
+        return found
+
+
 def forget() -> None:
     """Empties whatever is kept of texts."""
     for empty in _forgets:

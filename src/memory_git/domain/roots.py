@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 
-from memory_git.domain.kept import kept
+from memory_git.domain.kept import Kept, kept
 from memory_git.domain.reading import MOST_KEPT_READINGS
 from memory_git.domain.text import normalize
 from memory_git.domain.tokens import MOST_KEPT_WORDS, tokens_of_word, word_token
@@ -18,7 +18,7 @@ from memory_git.domain.tokens import MOST_KEPT_WORDS, tokens_of_word, word_token
 MOST_CHARACTERS = 1024
 MOST_KEPT_CHARACTERS = 32
 """Texts whose words are longer on average are written without spaces, and their words not kept."""
-DIGEST_BYTES = 12
+DIGEST_BYTES = 7
 
 
 def duplicate_key(text: str) -> str:
@@ -39,7 +39,7 @@ _key_of_short = kept(MOST_KEPT_READINGS)(_key)
 def _sum_of_roots(folded: str) -> int:
     words = folded.split()
     is_spaced = len(folded) <= MOST_KEPT_CHARACTERS * len(words)
-    return sum(map(_read_word_once if is_spaced else _read_word, words))
+    return sum(map(_ROOTS.__getitem__ if is_spaced else _read_word, words))
 
 
 def _digest(text: str) -> int:
@@ -62,7 +62,7 @@ def _read_word(word: str) -> int:
 
 
 _FIGURES = [_digest(sign) for sign in "0123456789"]
-_read_word_once = kept(MOST_KEPT_WORDS)(_read_word)
+_ROOTS = Kept(_read_word, MOST_KEPT_WORDS)
 
 
 def _root(word: str) -> list[str]:
