@@ -67,6 +67,8 @@ class Happening:
     actor: str | None
     changeset_id: str | None = None
     record_digest: str | None = None
+    created_at: str | None = None
+    """When it happened; None means now."""
 
 
 def put(transaction: Transaction, happenings: Iterable[Happening]) -> list[EventRow]:
@@ -96,7 +98,7 @@ def _row_after(transaction: Transaction, last: EventRow | None, happening: Happe
         happening.changeset_id,
         happening.record_digest,
         happening.actor,
-        format_time(transaction.sources.now()),
+        happening.created_at or format_time(transaction.sources.now()),
         "",
     )
     return row._replace(event_digest=chain.link(last.event_digest if last else None, event_view(row)))

@@ -36,6 +36,7 @@ from memory_git.lethe import (
     refs,
 )
 from memory_git.lethe.active import ActiveIndexes, visible
+from memory_git.lethe.adopting import Adopting
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.caches import Caches
 from memory_git.lethe.changesets import created_changeset, shown_changeset
@@ -216,6 +217,12 @@ class LetheStore:
             self._figures.refused(moved)
             raise moved
         return refs.shown_ref(moved)
+
+    def adopt(self, work: Callable[[Adopting], T]) -> T:
+        """Gives what a work made of history that comes from elsewhere, once it is durable (`lethe.adopting`)."""
+        return self._database.write(
+            lambda connection: work(Adopting(connection, self._caches, self._sources, self.feed))
+        )
 
     # changesets
 
