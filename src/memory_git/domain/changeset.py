@@ -138,10 +138,10 @@ def _noted(fresh_ids: Iterator[str], drawn: list[str]) -> Iterator[str]:
 
 
 def _check_size(raw: Mapping[str, Any], ops: Sequence[Op], op_faults: Sequence[Fault]) -> None:
-    """Refuses a changeset that is too large, or that is not I-JSON: no wire could have brought it."""
+    """Refuses a changeset that is too large, or ops that are not I-JSON: no wire could have brought them. All else is text by now."""
     if op_faults:
         canonical_bytes(raw["ops"])
-    size = len(canonical_bytes({name: value for name, value in raw.items() if name != "ops"}))
+    size = len(plain_bytes({name: value for name, value in raw.items() if name != "ops"}))
     size += sum([len(op.payload_bytes()) + _OP_FRAME_BYTES for op in ops])
     if size > rules.MAX_CHANGESET_BYTES:
         too_large = Fault(None, "ops", f"at most {rules.MAX_CHANGESET_BYTES} bytes", f"{size} bytes")
@@ -166,7 +166,9 @@ def _check_names(raw: Mapping[str, Any]) -> list[Fault]:
         if value is None or (isinstance(value, str) and not value.strip()):
             faults.append(Fault(None, name, "must be a non-empty string", kind_of(value)))
     for name in (*_REQUIRED_NAMES, *OPTIONAL_NAMES):
-        faults += _check_string(name, raw.get(name))
+        value = raw.get(name)
+        if value is not None:
+            faults += _check_string(name, value)
     for name in ("advance_ref", "create_ref_if_missing", "protected"):
         if not isinstance(raw.get(name), bool | None):
             faults.append(Fault(None, name, "must be true or false", kind_of(raw[name])))
@@ -180,12 +182,10 @@ def _check_names(raw: Mapping[str, Any]) -> list[Fault]:
 
 
 def _check_string(name: str, value: Any) -> list[Fault]:
-    is_note = name.rpartition(".")[2] in ("message", "note", "summary")
-    most = rules.MAX_NOTE_BYTES if is_note else rules.MAX_STRING_BYTES
-    if value is None:
-        return []
     if not isinstance(value, str):
         return [Fault(None, name, "must be a string", kind_of(value))]
+    is_note = name.rpartition(".")[2] in ("message", "note", "summary")
+    most = rules.MAX_NOTE_BYTES if is_note else rules.MAX_STRING_BYTES
     if (size := byte_length(value)) > most:
         return [Fault(None, name, f"at most {most} bytes", f"{size} bytes")]
     if not value.isascii() and any("\ud800" <= character <= "\udfff" for character in value):
@@ -216,8 +216,6 @@ def _check_attachments(name: str, attachments: Any) -> list[Fault]:
             faults.append(Fault(None, name, f"an item has keys of {', '.join(sorted(_ATTACHMENT_KEYS))}"))
         else:
             for key, value in item.items():
-                if value is None:
-                    faults.append(Fault(None, f"{name}.{key}", "must be a string", "null"))
                 faults += _check_string(f"{name}.{key}", value)
     return faults
 

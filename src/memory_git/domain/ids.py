@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from memory_git.domain.errors import Invalid
@@ -48,6 +49,11 @@ def parse_ref(name: object) -> RefName:
     """
     if not isinstance(name, str) or not name:
         raise Invalid("bad_ref_name", "a ref name is a non-empty string", field="ref_name")
+    return _parsed(name)
+
+
+@lru_cache(4_096)
+def _parsed(name: str) -> RefName:
     if len(name.encode("utf-8", "replace")) > MAX_REF_BYTES:
         raise Invalid("bad_ref_name", f"a ref name has at most {MAX_REF_BYTES} bytes", field="ref_name")
     root, _, rest = name.partition("/")
