@@ -156,6 +156,8 @@ def _may_both_hold(left: Reading, right: Reading) -> bool:
     if left.negations or right.negations or _measures(left) != _measures(right):
         return False
     one, other = set(stems_of(left.tokens)), set(stems_of(right.tokens))
+    if not (one | other).isdisjoint(lexicon.EXCLUSIVE):
+        return False
     return any(
         not (one.isdisjoint(words) or other.isdisjoint(words))
         for words in (lexicon.ADDITIVE, lexicon.PERMITTING)
