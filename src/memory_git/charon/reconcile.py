@@ -29,6 +29,7 @@ from memory_git.charon.merges import became, settle
 from memory_git.charon.proposals import as_of, close
 from memory_git.domain.errors import Corrupt, NotFound
 from memory_git.domain.ids import parse_ref
+from memory_git.lethe.adopting import IMPORTED_VERSION
 from memory_git.lethe.protocol import Json
 from memory_git.storage import charon_ledger, charon_proposals
 from memory_git.storage.charon_ledger import LedgerRow
@@ -119,8 +120,11 @@ def _faults(house: House) -> Iterator[Json]:
 
 
 def _project_faults(house: House, project_id: str) -> Iterator[Json]:
-    """Compares a project's protected advances with the gate's proposals and the heads in the keyed ledger."""
-    advances = house.lethe.list_advances(project_id)
+    """Compares a project's protected advances with the gate's proposals and the heads in the keyed ledger.
+
+    What was imported was accepted elsewhere: no gate of ours knows of it.
+    """
+    advances = [item for item in house.lethe.list_advances(project_id) if item["version"] != IMPORTED_VERSION]
     with house.database.read() as connection:
         noted = {
             row.view["ids"]["head"]: row.view["ids"]

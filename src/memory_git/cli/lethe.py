@@ -16,6 +16,9 @@ COMMANDS = {
     "nodes": Entry(
         "Drop the tree nodes of old states, or store them again.", "memory_git.cli.lethe_commands.nodes"
     ),
+    "import-lethe": Entry(
+        "Take in the history of a database of the original.", "memory_git.cli.lethe_commands.import_lethe"
+    ),
     "keygen": Entry("Print a new random secret.", "memory_git.cli.lethe_commands.keygen"),
     "completion": Entry("Print the completion script of a shell.", "memory_git.cli.completion"),
 }

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any
 
 from memory_git.domain import chain, trie
-from memory_git.domain.canonical import canonical_bytes, sha256_hex
+from memory_git.domain.canonical import canonical_bytes, decode, sha256_hex
 from memory_git.domain.changeset import CreateRequest
 from memory_git.domain.errors import Clash
 from memory_git.domain.ids import check_project_id, parse_ref
@@ -42,6 +42,12 @@ IMPORTED = "import"
 """The reason of a move that was made elsewhere."""
 IMPORTED_VERSION = "lethe-import/v1"
 """The version of an envelope that stands for an authorization which was checked elsewhere."""
+
+
+def is_imported(row: AdvanceRow) -> bool:
+    """Decides whether an advance stands for an authorization that was checked elsewhere."""
+    version: object = decode(row.envelope_wire)["envelope"].get("version")
+    return version == IMPORTED_VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +192,11 @@ class Adopting:
         found = events.all_events(self.transaction(project))
         return sum(row.event_id not in known for row in found)
 
+    def first_event(self, project: ProjectRow) -> str | None:
+        """Gives the id of a project's first event, if it has one."""
+        found = lethe_events.list_events(self.connection, project.project_id, 0, 1)
+        return found[0].event_id if found else None
+
     def make_root(
         self, project: ProjectRow, request: CreateRequest, baseline: int, at: datetime, own_id: str | None
     ) -> ProjectRow:
@@ -289,6 +300,13 @@ class Adopting:
 
     def _publish(self, project_id: str, **facts: object) -> None:
         self._feed.publish("ref_moved", project_id, **facts)
+
+    def has_move(self, project: ProjectRow, ref_name: str, from_head: str, to_head: str) -> bool:
+        """Decides whether a ref's log holds a move that was made elsewhere."""
+        log = lethe_history.ref_log(self.connection, project.project_id, ref_name)
+        return any(
+            (move.from_head, move.to_head, move.reason) == (from_head, to_head, IMPORTED) for move in log
+        )
 
     # receipts
 

@@ -254,5 +254,6 @@ def shown_advance(row: AdvanceRow) -> dict[str, Any]:
         "reviewer_principal": envelope["reviewer_principal"],
         "merger_principal": envelope["merger_principal"],
         "nonce": row.nonce,
+        "version": envelope["version"],
         "at": row.at,
     }

@@ -1,4 +1,8 @@
-"""Checks of what stands beside the states: refs and logs, manifests, advances, conflicts, assemblies (5-lethe, verify)."""
+"""Checks of what stands beside the states: refs and logs, manifests, advances, conflicts, assemblies (5-lethe, verify).
+
+A move that was made elsewhere has no signed authorization here. Such moves are let pass at the beginning of a protected ref's log only,
+and counted; once a signed move has been made, each later one needs its own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from memory_git.domain.envelope import MergeKeys, signature_holds
 from memory_git.domain.ids import parse_ref
 from memory_git.domain.proposals import state_digest
 from memory_git.lethe import assemblies, manifests
+from memory_git.lethe.adopting import IMPORTED, is_imported
 from memory_git.lethe.refs import move_view
 from memory_git.lethe.report import Report
 from memory_git.lethe.session import View
@@ -96,7 +101,16 @@ def _check_advance(view: View, row: AdvanceRow, keys: MergeKeys | None, report: 
     moves = lethe_history.ref_log(view.connection, view.project_id, row.ref_name)
     made = any((move.from_head, move.to_head) == (row.from_head, row.to_head) for move in moves)
     report.expect(made, "advance", row.advance_id, "the ref's log does not know it")
-    if keys is not None and keys.secret(envelope["key_id"]) is not None:
+    if is_imported(row):
+        report.checked["imported advance"] += 1
+        by_import = any(
+            (move.from_head, move.to_head, move.reason) == (row.from_head, row.to_head, IMPORTED)
+            for move in moves
+        )
+        report.expect(
+            by_import, "advance", row.advance_id, "has no signature, and was not imported with its ref"
+        )
+    elif keys is not None and keys.secret(envelope["key_id"]) is not None:
         holds = signature_holds(row.envelope_wire, keys)
         report.expect(holds, "advance", row.advance_id, "the signature does not hold")
 
@@ -105,12 +119,17 @@ def _check_moves_are_authorized(view: View, ref_name: str, report: Report) -> No
     made = {
         (row.from_head, row.to_head)
         for row in lethe_receipts.list_advances(view.connection, view.project_id)
-        if row.ref_name == ref_name
+        if row.ref_name == ref_name and not is_imported(row)
     }
+    at_beginning = True
     for move in lethe_history.ref_log(view.connection, view.project_id, ref_name)[1:]:
-        authorized = (move.from_head, move.to_head) in made
+        at_beginning = at_beginning and move.reason == IMPORTED
+        report.checked["imported move"] += at_beginning
         report.expect(
-            authorized, "ref_log", f"{ref_name}#{move.seq}", "no authorization stands behind the move"
+            at_beginning or (move.from_head, move.to_head) in made,
+            "ref_log",
+            f"{ref_name}#{move.seq}",
+            "no authorization stands behind the move",
         )
 
 

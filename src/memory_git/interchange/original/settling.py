@@ -1,0 +1,103 @@
+"""The ops by which an imported merge carries the original's result (4-history, state).
+
+1. A memory that both sides changed differently is given the values that the original has, or retired as it has it.
+2. Where fields merged without a conflict, and the original has another value all the same, it is set.
+3. A memory that both sides gave a successor keeps the original's last one; the other one leaves active memory, and that is told.
+4. What no such op settles is retired: both sides' values stay in history, and that is told too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from memory_git.domain.ops import CONTENT_KEYS, RECORD_KEYS, Op
+from memory_git.domain.record import Conflicted, Record
+from memory_git.interchange.imported import Findings
+from memory_git.interchange.original.projection import Outcome
+
+_TRUST = "human"
+_NOT_ASSIGNED = frozenset({"approval"})
+
+
+def settle(item: Conflicted, outcome: Outcome | None, attempt: int) -> list[Op]:
+    """Gives ops that answer a conflict as the original has it (rule 1); from the second attempt on, the surest (rule 4)."""
+    if attempt > 1 or outcome is None:
+        return [_op("supersede_memory", item.memory_id, None, {"source_trust": _TRUST})]
+    if attempt == 1 and not outcome.is_active:
+        return [_op("supersede_memory", item.memory_id, None, {"source_trust": _TRUST})]
+    if not outcome.is_active:
+        return [_retiring(item.memory_id, outcome)]
+    assigned = {name: outcome.fields[name] for name in item.fields & RECORD_KEYS if name in outcome.fields}
+    emptied = sorted((item.fields & RECORD_KEYS) - assigned.keys() - {"content", "kind", "visibility"})
+    kept = {name: _plain(getattr(item.left, name)) for name in ("content",) if name not in assigned}
+    payload: dict[str, Any] = {**kept, **assigned, "source_trust": _trust(item)}
+    if emptied:
+        payload["clear"] = emptied
+    if item.fields - RECORD_KEYS:
+        payload["revive"] = True
+    ops = [_op("correct_memory", item.memory_id, None, payload)]
+    if outcome.status == "deprecation_proposed":
+        ops.append(
+            _op("propose_deprecation", item.memory_id, None, {"reason": outcome.reason or "proposed there"})
+        )
+    return ops
+
+
+def set_apart(memory_id: str, record: Record, outcome: Outcome) -> list[Op]:
+    """Gives the op that sets what the fields' merge has otherwise than the original (rule 2), if anything."""
+    if not (record.is_active and outcome.is_active):
+        return []
+    changes = {
+        name: value
+        for name, value in outcome.fields.items()
+        if name in CONTENT_KEYS - _NOT_ASSIGNED and _plain(getattr(record, name)) != _as_kept(value)
+    }
+    if not changes:
+        return []
+    return [
+        _op("correct_memory", memory_id, None, {**changes, "source_trust": record.source_trust or _TRUST})
+    ]
+
+
+def keep_one(
+    item: Conflicted, living: list[str], outcome: Outcome | None, where: str, findings: Findings
+) -> list[Op]:
+    """Gives ops that leave one successor of a memory in active memory (rule 3)."""
+    kept = outcome.successor if outcome is not None and outcome.successor in living else living[-1]
+    ops = []
+    for name in living:
+        if name != kept:
+            findings.warn(
+                where,
+                name,
+                f"both sides gave {item.memory_id} a successor: {kept} stays active, this one is in history",
+            )
+            ops.append(_op("supersede_memory", name, None, {"source_trust": _TRUST}))
+    return ops
+
+
+def _retiring(memory_id: str, outcome: Outcome) -> Op:
+    if outcome.status == "duplicate" and outcome.successor:
+        return _op("mark_duplicate", memory_id, outcome.successor, {})
+    return _op("supersede_memory", memory_id, outcome.successor, {"source_trust": _TRUST})
+
+
+def _trust(item: Conflicted) -> str:
+    return item.merged.source_trust or _TRUST
+
+
+def _op(op_type: str, target: str, result: str | None, payload: Mapping[str, Any]) -> Op:
+    """Gives an op of the import's own; its ordinal is given when it has its place."""
+    return Op(0, op_type, target, result, {**payload, "op_note": "import: the result that the original has"})
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, tuple) else value
+
+
+def _as_kept(value: Any) -> Any:
+    """Gives a payload's value as a record keeps it."""
+    if isinstance(value, list):
+        return sorted(set(value))
+    return None if value in ("", {}) else value
