@@ -33,7 +33,7 @@ from memory_git.lethe.merging import merged_view, refuse_erased
 from memory_git.lethe.refs import move_view
 from memory_git.lethe.sources import Sources
 from memory_git.lethe.transaction import Transaction
-from memory_git.storage import lethe_events, lethe_history, lethe_receipts, lethe_redaction
+from memory_git.storage import lethe_conflicts, lethe_events, lethe_history, lethe_receipts, lethe_redaction
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_history import ChangesetRow, ProjectRow, RefMove, RefRow
 from memory_git.storage.lethe_receipts import AdvanceRow, AssemblyRow, ManifestRow
@@ -395,12 +395,16 @@ class Adopting:
 
     def put_conflicts(
         self, project: ProjectRow, proposal_id: str, left: str, right: str, conflict_type: str
-    ) -> int:
-        """Stores the conflicts of a type that our own detection finds between two heads, and counts them."""
+    ) -> tuple[int, int]:
+        """Stores the conflicts of a type that our own detection finds between two heads; counts those stored, and those there."""
         transaction = self.transaction(project)
         found = conflict_rows.shown_conflicts(meet(transaction, left, right), project.project_id)
         same = [item for item in found if item["conflict_type"] == conflict_type]
-        return conflict_rows.persist(transaction, self._feed, proposal_id, same) if same else 0
+        at = (self.connection, project.project_id)
+        there = sum(lethe_conflicts.get_conflict(*at, item["conflict_id"]) is not None for item in same)
+        if len(same) > there:
+            conflict_rows.persist(transaction, self._feed, proposal_id, same)
+        return len(same) - there, there
 
     def _require_free(self, object_id: str, kind: str) -> None:
         if lethe_history.is_taken(self.connection, object_id):

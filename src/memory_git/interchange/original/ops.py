@@ -1,17 +1,18 @@
 """The original's ops in our words: the same meaning where the rules allow it, and a note of each value that they don't.
 
 1. What the original took from silence is said: the id that it made for a memory without one, the list behind a text of tags.
-2. An empty text in a correction changed nothing there, and is left out; here it would empty the field.
-3. A value that its key may not hold is moved into `op_note`, as JSON, and told; so nothing is lost but its effect.
-4. A private memory belongs to whoever wrote it: the original knew no owner, and nobody could read it here.
-5. An op that has no meaning by our rules at all is left out, and told with the reason.
+2. A successor had nothing of what it superseded: what the op does not say is cleared, but for its visibility, which never widens.
+3. An empty text in a correction changed nothing there, and is left out; here it would empty the field.
+4. A value that its key may not hold is moved into `op_note`, as JSON, and told; so nothing is lost but its effect.
+5. A private memory belongs to whoever wrote it: the original knew no owner, and nobody could read it here.
+6. An op that has no meaning by our rules at all is left out, and told with the reason.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memory_git.domain.canonical import canonical_bytes
@@ -33,6 +34,8 @@ from memory_git.interchange.original.source import OriginalChangeset, OriginalOp
 RawOp = dict[str, Any]
 _SPLIT = re.compile("[, ]")
 _ROUNDS = 4
+_BARE = {"kind": "observation"}
+_NOT_INHERITED = frozenset({"event_type", "scope", "subject", "fact_key", "tags", "protected"})
 
 
 @dataclass(slots=True)
@@ -52,7 +55,7 @@ def translated(item: OriginalChangeset, into: Translation) -> list[Op]:
         raw = _said(item, op, into)
         checked = _mended(raw, where, into.findings)
         if checked is not None:
-            found.append(checked)
+            found.append(replace(checked, ordinal=op.ordinal))
     return found
 
 
@@ -76,6 +79,8 @@ def _said(item: OriginalChangeset, op: OriginalOp, into: Translation) -> RawOp:
     makes = op.op_type == "add_memory" or (op.op_type == "supersede_memory" and payload.get("content"))
     if makes:
         result = made_id(item.changeset_id, op)
+    if makes and op.op_type == "supersede_memory":
+        payload = {**_BARE, **payload, "clear": sorted(_NOT_INHERITED - payload.keys())}
     if payload.get("visibility") == "private" and op.op_type in ADDING_OPS and result is not None:
         payload["owner_principal"] = item.author
     if op.op_type in ATTACH_OPS and op.target and not any(payload.get(key) for key in ATTACHMENT_KEYS):
@@ -90,7 +95,7 @@ def _said(item: OriginalChangeset, op: OriginalOp, into: Translation) -> RawOp:
 
 
 def _mended(raw: RawOp, where: str, findings: Findings) -> Op | None:
-    """Gives an op without the values that break a rule (rule 3), or None where it has no meaning without them."""
+    """Gives an op without the values that break a rule (rule 4), or None where it has no meaning without them."""
     moved: dict[str, Any] = {}
     faults: Sequence[Fault] = ()
     for _ in range(_ROUNDS):

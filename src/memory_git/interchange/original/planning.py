@@ -67,12 +67,15 @@ def _mended(op: Op, fault: Fault | None, place: str, findings: Findings) -> Op |
     if fault.field == "payload.source_trust" and op.payload.get("source_trust") != "human":
         findings.warn(place, "source_trust", f"is `human` here, on the operator's authority: {fault.rule}")
         return op.with_payload(source_trust="human")
+    if op.op_type == "supersede_memory" and op.resulting_event_id and "content" not in op.payload:
+        # There the memory that was named so had no part in it.
+        return replace(_without(op, "memory_id", "event_id"), resulting_event_id=None)
     findings.skip("op", place, f"{op.op_type}: {fault.field} {fault.rule}")
     return None
 
 
-def _without(op: Op, key: str) -> Op:
-    payload = {name: value for name, value in op.payload.items() if name != key}
+def _without(op: Op, *keys: str) -> Op:
+    payload = {name: value for name, value in op.payload.items() if name not in keys}
     return replace(op, payload=payload, known_bytes=None)
 
 
@@ -125,12 +128,8 @@ def _answers(
     if item.fields == {"lineage"}:
         living = living_ends(item, lambda name: applied.records.get(name) or trial.record(name))
         return keep_one(item, living, outcome, where, findings) if living else settle(item, None, attempt)
-    if attempt == _ATTEMPTS - 2:
-        findings.warn(
-            where,
-            item.memory_id,
-            "both sides changed it, and it is superseded here: their values are in history",
-        )
+    if attempt == 1 and (outcome is None or outcome.is_active):
+        findings.warn(where, item.memory_id, "is active there, and here what took its place on one side is")
     return settle(item, outcome, attempt)
 
 

@@ -37,6 +37,12 @@ class Lines:
         self._parents: dict[str, tuple[str, ...]] = {}
         self._ops: dict[str, tuple[Op, ...]] = {}
         self._touching: dict[str, set[str]] = {}
+        self._origins: dict[str, set[str]] = {}
+        self._begun: dict[str, dict[str, Any]] = {}
+
+    def begin(self, memory_id: str, content: str, event_type: str) -> None:
+        """Notes a memory of the baseline."""
+        self._begun[memory_id] = {"content": content, "event_type": event_type}
 
     def add(self, changeset_id: str, parents: Sequence[str], ops: Iterable[Op]) -> None:
         """Notes a changeset; its parents were noted before."""
@@ -45,19 +51,32 @@ class Lines:
         for op in self._ops[changeset_id]:
             for name in op.memory_ids():
                 self._touching.setdefault(name, set()).add(changeset_id)
+            if op.op_type == "correct_memory" and op.resulting_event_id and op.target_event_id:
+                self._origins.setdefault(op.resulting_event_id, set()).add(op.target_event_id)
 
     def outcomes(
         self, parents: Sequence[str], ops: Sequence[Op], memory_ids: Iterable[str]
     ) -> dict[str, Outcome]:
         """Gives what the original has of some memories in a changeset with these parents and ops."""
-        wanted = set(memory_ids)
+        wanted = self._with_origins(memory_ids)
         changesets = set().union(*(self._touching.get(name, set()) for name in wanted))
-        found: dict[str, Outcome] = {}
+        found = {name: Outcome(dict(self._begun[name])) for name in wanted & self._begun.keys()}
         for changeset_id in self._order(parents):
             if changeset_id in changesets:
                 _replay(self._ops[changeset_id], wanted, found)
         _replay(ops, wanted, found)
         return found
+
+    def _with_origins(self, memory_ids: Iterable[str]) -> set[str]:
+        """Gives memories with all that they were corrected from: a successor begins as a copy."""
+        waiting = list(memory_ids)
+        wanted: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in wanted:
+                wanted.add(name)
+                waiting += self._origins.get(name, ())
+        return wanted
 
     def _order(self, heads: Sequence[str]) -> list[str]:
         """Gives the ancestors of some heads, these included: parents first, lines in the order of the parents."""
@@ -88,7 +107,7 @@ def _follow(op: Op, wanted: set[str], found: dict[str, Outcome]) -> None:
     if op.op_type == "add_memory" and result in wanted:
         found[result] = Outcome(_fields(op.payload))
     elif op.op_type == "correct_memory" and target in wanted:
-        _correct(op, found.setdefault(target, Outcome()), result)
+        _correct(op, found, target, result)
     elif op.op_type == "supersede_memory":
         if target in wanted:
             _retire(found.setdefault(target, Outcome()), "superseded", result or None)
@@ -101,9 +120,11 @@ def _follow(op: Op, wanted: set[str], found: dict[str, Outcome]) -> None:
         outcome.status, outcome.reason = "deprecation_proposed", op.payload["reason"]
 
 
-def _correct(op: Op, outcome: Outcome, result: str) -> None:
+def _correct(op: Op, found: dict[str, Outcome], target: str, result: str) -> None:
+    outcome = found.setdefault(target, Outcome())
     if result:
         _retire(outcome, "corrected", result)
+        found[result] = Outcome({**outcome.fields, **_fields(op.payload)})
         return
     outcome.fields |= _fields(op.payload)
     outcome.status, outcome.reason, outcome.successor = "active", "", None

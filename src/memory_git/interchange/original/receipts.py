@@ -176,14 +176,14 @@ class Receipts:
             self._place.skip("conflict", conflict_id, "a side of it was not taken")
             return
         proposal_id = optional(row, table, "proposal_id") if "proposal_id" in row else None
-        found = adopting.put_conflicts(
+        stored, there = adopting.put_conflicts(
             self._place.row(adopting), proposal_id or NO_PROPOSAL, left, right, conflict_type
         )
-        if not found:
+        if not stored + there:
             self._place.skip(
                 "conflict", conflict_id, f"our detection finds no {conflict_type} between its sides"
             )
-        self._place.report.count("conflicts", taken=int(found > 0))
+        self._place.report.count("conflicts", taken=stored, there=there)
 
 
 def _item(raw: Row) -> dict[str, Any]:

@@ -17,30 +17,42 @@ from memory_git.interchange.imported import Findings
 from memory_git.interchange.original.projection import Outcome
 
 _TRUST = "human"
+_REPLACED = "both sides replaced it, each by another memory"
 _NOT_ASSIGNED = frozenset({"approval"})
 
 
 def settle(item: Conflicted, outcome: Outcome | None, attempt: int) -> list[Op]:
-    """Gives ops that answer a conflict as the original has it (rule 1); from the second attempt on, the surest (rule 4)."""
-    if attempt > 1 or outcome is None:
-        return [_op("supersede_memory", item.memory_id, None, {"source_trust": _TRUST})]
-    if attempt == 1 and not outcome.is_active:
-        return [_op("supersede_memory", item.memory_id, None, {"source_trust": _TRUST})]
+    """Gives ops that answer a conflict as the original has it (rule 1), or where that is refused, more and more surely (rule 4)."""
+    if attempt > 1:
+        return [_op("set_status", item.memory_id, None, {"status": "retracted", "reason": _REPLACED})]
+    if attempt == 1 or outcome is None:
+        heirs = {name for side in (item.left, item.right) for name in side.lineage.heirs()}
+        only = heirs.pop() if len(heirs) == 1 else None
+        return [_op("supersede_memory", item.memory_id, only, {"source_trust": _TRUST})]
     if not outcome.is_active:
         return [_retiring(item.memory_id, outcome)]
-    assigned = {name: outcome.fields[name] for name in item.fields & RECORD_KEYS if name in outcome.fields}
-    emptied = sorted((item.fields & RECORD_KEYS) - assigned.keys() - {"content", "kind", "visibility"})
-    kept = {name: _plain(getattr(item.left, name)) for name in ("content",) if name not in assigned}
-    payload: dict[str, Any] = {**kept, **assigned, "source_trust": _trust(item)}
+    return _assigning(item, outcome)
+
+
+def _assigning(item: Conflicted, outcome: Outcome) -> list[Op]:
+    """Gives the correction that answers every open field with the original's value, and sets what merged otherwise."""
+    open_fields = item.fields & RECORD_KEYS
+    assigned = {
+        name: value
+        for name, value in outcome.fields.items()
+        if name in open_fields
+        or (name not in _NOT_ASSIGNED and _plain(getattr(item.merged, name)) != _as_kept(value))
+    }
+    emptied = sorted(open_fields - assigned.keys() - {"content", "kind", "visibility"})
+    kept = {} if "content" in assigned else {"content": item.left.content}
+    payload: dict[str, Any] = {**kept, **assigned, "source_trust": item.merged.source_trust or _TRUST}
     if emptied:
         payload["clear"] = emptied
     if item.fields - RECORD_KEYS:
         payload["revive"] = True
     ops = [_op("correct_memory", item.memory_id, None, payload)]
     if outcome.status == "deprecation_proposed":
-        ops.append(
-            _op("propose_deprecation", item.memory_id, None, {"reason": outcome.reason or "proposed there"})
-        )
+        ops.append(_op("propose_deprecation", item.memory_id, None, {"reason": outcome.reason}))
     return ops
 
 
@@ -81,10 +93,6 @@ def _retiring(memory_id: str, outcome: Outcome) -> Op:
     if outcome.status == "duplicate" and outcome.successor:
         return _op("mark_duplicate", memory_id, outcome.successor, {})
     return _op("supersede_memory", memory_id, outcome.successor, {"source_trust": _TRUST})
-
-
-def _trust(item: Conflicted) -> str:
-    return item.merged.source_trust or _TRUST
 
 
 def _op(op_type: str, target: str, result: str | None, payload: Mapping[str, Any]) -> Op:
