@@ -1,6 +1,7 @@
 """What is selected for a prompt, and why something is not (7-context). Pure: the same inputs give the same selection.
 
-1. Left out with a reason: withheld by an open conflict, expired at the time of evaluation, over the token budget.
+1. Left out, with the reason where it would else have been shown: withheld by an open conflict, expired at the time of evaluation, over
+   the token budget.
 2. Order: pinned, then the score of the query, then the last change (newest first), then the id.
 3. A disputed or deprecated memory ranks at half its score, and after the others where there is no query.
 4. A token budget drops whole memories from the low end, never a part of one.
@@ -44,46 +45,46 @@ class Selection:
     exclusion_reasons: dict[str, str] = field(default_factory=dict)
 
 
-def order(
-    candidates: Iterable[Candidate], withheld: Mapping[str, str], now: datetime
-) -> tuple[list[Candidate], Selection]:
-    """Gives the candidates that may be shown, best first, and a selection that so far holds only what was left out.
-
-    `withheld` maps a memory id to the conflict that holds it back.
-    """
-    selection = Selection()
-    kept = []
-    for item in candidates:
-        expires = parse_time(item.valid_to)
-        if item.memory_id in withheld:
-            selection.exclusion_reasons[item.memory_id] = f"conflicted: {withheld[item.memory_id]}"
-        elif expires is not None and expires <= now:
-            selection.exclusion_reasons[item.memory_id] = "expired"
-        else:
-            kept.append(item)
-    kept.sort(key=_rank)
-    return kept, selection
-
-
-def _rank(item: Candidate) -> tuple[bool, float, bool, int, str]:
+def rank_key(item: Candidate) -> tuple[bool, float, bool, int, str]:
+    """Gives what candidates are ordered by, best first (rules 2 and 3)."""
     doubted = item.status in DOUBTED_STATUSES
     score = (item.score or 0.0) * (0.5 if doubted else 1.0)
     return not item.pinned, -score, doubted, -item.changed, item.memory_id
 
 
-def choose(
-    ranked: Sequence[Candidate],
-    records: Mapping[str, Record],
-    selection: Selection,
-    limit: int,
-    max_tokens: int | None,
-) -> int:
-    """Fills the selection from the best ones, within the limit and the budget; gives the estimated tokens.
+def best(
+    ranked: Iterable[Candidate], withheld: Mapping[str, str], now: datetime, limit: int
+) -> tuple[list[Candidate], Selection]:
+    """Gives the best candidates that may be shown, and a selection that so far says what stood before the last of them and was left out.
 
-    `records` holds at least the first `limit` of them.
+    They come best first, and no more of them is asked for than is needed. `withheld` maps a memory id to the conflict that holds it back.
     """
+    selection = Selection()
+    kept: list[Candidate] = []
+    for item in ranked:
+        if len(kept) == limit:
+            break
+        reason = _left_out(item, withheld, now)
+        if reason is None:
+            kept.append(item)
+        else:
+            selection.exclusion_reasons[item.memory_id] = reason
+    return kept, selection
+
+
+def _left_out(item: Candidate, withheld: Mapping[str, str], now: datetime) -> str | None:
+    if item.memory_id in withheld:
+        return f"conflicted: {withheld[item.memory_id]}"
+    expires = parse_time(item.valid_to) if item.valid_to else None
+    return "expired" if expires is not None and expires <= now else None
+
+
+def choose(
+    kept: Sequence[Candidate], records: Mapping[str, Record], selection: Selection, max_tokens: int | None
+) -> int:
+    """Fills the selection from the best ones, within the budget; gives the estimated tokens."""
     used = 0
-    for item in ranked[:limit]:
+    for item in kept:
         tokens = estimate_tokens(records[item.memory_id])
         if max_tokens is not None and used + tokens > max_tokens:
             selection.exclusion_reasons[item.memory_id] = "over the token budget"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from memory_git.domain.context import Candidate
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.policy import Audience
 from memory_git.domain.times import format_time, parse_time
-from memory_git.lethe.active import Active, ActiveIndexes, visible
+from memory_git.lethe.active import Active, ActiveIndex, ActiveIndexes
 from memory_git.lethe.refs import require_ref
 from memory_git.lethe.searching import matches
 from memory_git.lethe.session import StoredState, View, changeset_names, shown_entry
@@ -113,13 +113,13 @@ def build_context(
     head = reachable_head(view, request.ref_name, request.head)
     row = view.changeset(head)
     state = StoredState(view, view.roots(head))
-    active = {item.memory_id: item for item in visible(indexes.of(view, head), audience)}
-    withheld, open_conflicts = withheld_at(view, head, active)
-    ranked, selection = selecting.order(
-        _candidates(view, state, request.query, active, audience), withheld, request.moment
-    )
-    records = {item.memory_id: view.record(active[item.memory_id].entry) for item in ranked[: request.limit]}
-    tokens = selecting.choose(ranked, records, selection, request.limit, request.max_tokens)
+    reading = Reading(indexes.of(view, head), audience)
+    withheld, open_conflicts = withheld_at(view, head, reading)
+    ranked = _matching(view, state, request.query, reading) if request.query.strip() else reading.ranked()
+    kept, selection = selecting.best(ranked, withheld, request.moment, request.limit)
+    active = {item.memory_id: reading.require(item.memory_id) for item in kept}
+    records = {name: view.record(item.entry) for name, item in active.items()}
+    tokens = selecting.choose(kept, records, selection, request.max_tokens)
     entries = [active[name].entry for name in selection.chosen]
     names = changeset_names(view, entries)
     shown = {
@@ -129,7 +129,7 @@ def build_context(
         "state_root": row.state_root,
         "projection_version": selecting.PROJECTION_VERSION,
         "evaluated_at": request.now,
-        "total_active": len(active),
+        "total_active": reading.total,
         "memories": [shown_entry(view, entry, names) for entry in entries],
         "relationships": relationships_among(state, selection.chosen),
         "unresolved_conflicts": open_conflicts,
@@ -140,20 +140,42 @@ def build_context(
     return Context(shown, [name for name in selection.chosen if active[name].pinned])
 
 
-def _candidates(
-    view: View, state: StoredState, query: str, active: Mapping[str, Active], audience: Audience | None
-) -> list[Candidate]:
-    scores: dict[str, float | None] = dict.fromkeys(active)
-    if query.strip():
-        scores = {
-            record.memory_id: score for _, record, score in matches(view, state, query, len(active), audience)
-        }
-        scores |= {name: 0.0 for name, item in active.items() if item.pinned and name not in scores}
-    return [
-        Candidate(name, item.pinned, item.status, item.valid_to, item.entry.changed, scores[name])
-        for name, item in active.items()
-        if name in scores
+class Reading:
+    """The active memories of a state, as an audience reads them."""
+
+    def __init__(self, index: ActiveIndex, audience: Audience | None) -> None:
+        self.audience = audience
+        self.total = index.count(audience)
+        self._index = index
+
+    def get(self, memory_id: str) -> Active | None:
+        """Gives an active memory, or None."""
+        return self._index.get(memory_id, self.audience)
+
+    def require(self, memory_id: str) -> Active:
+        """Gives a memory that is active."""
+        found = self.get(memory_id)
+        assert found is not None, "what was ranked is active"
+        return found
+
+    def ranked(self) -> Iterator[Candidate]:
+        """Yields what may be selected without a query, best first."""
+        return (item.candidate() for item in self._index.ranked(self.audience))
+
+    def pinned(self) -> Iterator[Active]:
+        """Yields the pinned ones."""
+        return self._index.pinned(self.audience)
+
+
+def _matching(view: View, state: StoredState, query: str, reading: Reading) -> list[Candidate]:
+    """Gives what may be selected for a query, best first: what holds a word of it, and what is pinned."""
+    found = [
+        reading.require(record.memory_id).candidate(score)
+        for _, record, score in matches(view, state, query, reading.total, reading.audience)
     ]
+    known = {item.memory_id for item in found}
+    found += [item.candidate(0.0) for item in reading.pinned() if item.memory_id not in known]
+    return sorted(found, key=selecting.rank_key)
 
 
 def reachable_head(view: View, ref_name: str, head: str | None) -> str:
@@ -167,9 +189,7 @@ def reachable_head(view: View, ref_name: str, head: str | None) -> str:
     return head
 
 
-def withheld_at(
-    view: View, head: str, active: Mapping[str, Active]
-) -> tuple[dict[str, str], list[dict[str, Any]]]:
+def withheld_at(view: View, head: str, reading: Reading) -> tuple[dict[str, str], list[dict[str, Any]]]:
     """Gives what open conflicts hold back at a head, and those conflicts: both their sides must be ancestors of it.
 
     So a proposal that is not merged withholds nothing. A conflict that names a memory the reader can't see is not told.
@@ -182,7 +202,7 @@ def withheld_at(
         sides = (body["left_changeset_id"], body["right_changeset_id"])
         if body["severity"] != "blocking" or not all(graph.is_ancestor(side, head) for side in sides):
             continue
-        if not all(name in active for name in body["memory_ids"]):
+        if not all(reading.get(name) for name in body["memory_ids"]):
             continue
         shown.append(
             {

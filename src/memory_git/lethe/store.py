@@ -35,7 +35,7 @@ from memory_git.lethe import (
     redaction,
     refs,
 )
-from memory_git.lethe.active import ActiveIndexes, visible
+from memory_git.lethe.active import ActiveIndexes
 from memory_git.lethe.adopting import Adopting
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.caches import Caches
@@ -328,11 +328,11 @@ class LetheStore:
         history.check_limit(limit, history.MAX_MEMORIES)
         with self._view(project_id) as view:
             state = StoredState(view, view.roots(head))
-            active = {item.memory_id: item for item in visible(self._indexes.of(view, head), audience)}
-            withheld, _ = contexts.withheld_at(view, head, active)
+            reading = contexts.Reading(self._indexes.of(view, head), audience)
+            withheld, _ = contexts.withheld_at(view, head, reading)
             found = [
                 hit
-                for hit in matches(view, state, query, len(active), audience)
+                for hit in matches(view, state, query, reading.total, audience)
                 if hit[1].memory_id not in withheld
             ]
             names = changeset_names(view, [entry for entry, _, _ in found[:limit]])
