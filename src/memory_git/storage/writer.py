@@ -7,7 +7,8 @@ The rules, in the order of the code:
    BATCH_REQUESTS or BATCH_S, each in a savepoint of its own: what one raises rolls back that one alone.
 3. What they kept back for the end is written, and one COMMIT makes them all durable; then their after-commit actions run; then they are answered.
 4. If SQLite gives the transaction up, or COMMIT fails, every request of the batch gets that error.
-5. After an I/O error or a damaged page nothing is written any more: what the disk holds is unknown.
+5. Between batches the WAL is copied when it has grown long, and given room when it has used up what it had.
+6. After an I/O error or a damaged page nothing is written any more: what the disk holds is unknown.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from memory_git.domain.errors import Unavailable
 from memory_git.storage.connection import Action, Connection
 from memory_git.storage.errors import again, busy, ends_writing, translate
 from memory_git.storage.lock import WriterLock
+from memory_git.storage.wal_room import WalRoom
 
 T = TypeVar("T")
 BATCH_REQUESTS = 128
@@ -73,6 +75,7 @@ class Writer:
         self._closed = False
         self._catching_up = False
         self._file = _identity(driver.filename)
+        self._wal_room = WalRoom(driver.filename)
         self._seen_version: tuple[Any, ...] | None = None
         self.failure: Unavailable | None = None
         self._thread = threading.Thread(target=self._serve, name="sqlite-writer", daemon=True)
@@ -122,6 +125,7 @@ class Writer:
                 self._closed = True
                 self._queue.put(None)
         self._thread.join()
+        self._wal_room.close()
 
     def _serve(self) -> None:
         while (first := self._queue.get()) is not None:
@@ -156,6 +160,8 @@ class Writer:
             self._require_same_file()
             actions = self._transact(arriving)
             self._catch_up_if_asked()
+            if self._wal_room.is_used_up():
+                self._make_room()
         finally:
             self._lock.release()
         for action in actions:
@@ -237,6 +243,17 @@ class Writer:
         except apsw.Error as error:
             if ends_writing(error):
                 self.fail(error)
+
+    def _make_room(self) -> None:
+        """Lengthens the WAL file while nobody, not even another program, can write to it; without a turn at once, not now."""
+        try:
+            self._driver.execute("BEGIN IMMEDIATE")
+        except apsw.Error:
+            return
+        try:
+            self._wal_room.make()
+        finally:
+            self._driver.execute("ROLLBACK")
 
 
 def _identity(path: str) -> tuple[int, int] | None:
