@@ -177,11 +177,24 @@ class Adopting:
         events.put(transaction, happenings)
         return len(fresh)
 
+    def require_same_event(self, project: ProjectRow | None, item: GivenEvent) -> None:
+        """Raises Clash `import_differs` where an event's id is here already, for something else."""
+        if project is None:
+            self.require_own(None, item.event_id, "event")
+        else:
+            self._is_there(project, item)
+
+    def require_own(self, project: ProjectRow | None, object_id: str, kind: str) -> None:
+        """Raises Clash `import_differs` where an id is here already, of another kind or project."""
+        owner = lethe_history.project_of(self.connection, object_id, kind)
+        same = project is not None and owner == project.project_id
+        if not same and lethe_history.is_taken(self.connection, object_id):
+            raise Clash("import_differs", f"the id of {kind} {object_id} is another object's here")
+
     def _is_there(self, project: ProjectRow, item: GivenEvent) -> bool:
         known = lethe_events.get_event(self.connection, project.project_id, item.event_id)
         if known is None:
-            if lethe_history.is_taken(self.connection, item.event_id):
-                raise Clash("import_differs", f"the id of event {item.event_id} is another object's here")
+            self.require_own(project, item.event_id, "event")
             return False
         if known.content not in (None, item.content) or known.event_type != item.event_type:
             raise Clash("import_differs", f"event {item.event_id} is here with another content")
@@ -219,11 +232,13 @@ class Adopting:
     # changesets
 
     def has_changeset(self, project: ProjectRow, changeset_id: str) -> ChangesetRow | None:
-        """Gives a changeset that is there; raises Clash where the id is another object's."""
-        found = lethe_history.get_changeset(self.connection, project.project_id, changeset_id)
-        if found is None and lethe_history.is_taken(self.connection, changeset_id):
-            raise Clash("import_differs", f"the id of changeset {changeset_id} is another object's here")
-        return found
+        """Gives a changeset that is there, or None."""
+        self.require_own(project, changeset_id, "changeset")
+        return lethe_history.get_changeset(self.connection, project.project_id, changeset_id)
+
+    def is_key_used(self, project: ProjectRow, author: str, key: str) -> bool:
+        """Decides whether an author has used an idempotency key here."""
+        return lethe_history.changeset_of_key(self.connection, project.project_id, author, key) is not None
 
     def add_changeset(
         self, project: ProjectRow, request: CreateRequest, at: datetime, own_id: str, plan: Plan
@@ -242,6 +257,10 @@ class Adopting:
         return write_changeset(transaction, request, parents, applied, roots, changeset_row).row
 
     # refs
+
+    def has_ref(self, project: ProjectRow, ref_name: str) -> bool:
+        """Decides whether there is a ref."""
+        return lethe_history.get_ref(self.connection, project.project_id, ref_name) is not None
 
     def put_ref(self, project: ProjectRow, ref_name: str, moves: Sequence[GivenMove]) -> str:
         """Gives a ref the moves that it lacks: `made`, `moved`, `same`, or `differs` where it has gone another way here."""
@@ -327,7 +346,7 @@ class Adopting:
         """Stores a manifest as it is given; False where it is there."""
         if lethe_receipts.get_manifest(self.connection, project.project_id, manifest_id) is not None:
             return False
-        self._require_free(manifest_id, "manifest")
+        self.require_own(project, manifest_id, "manifest")
         created_at = format_time(at)
         stored = canonical_bytes({**body, "manifest_id": manifest_id, "created_at": created_at})
         row = ManifestRow(project.project_id, manifest_id, stored, sha256_hex(stored), created_at)
@@ -344,7 +363,7 @@ class Adopting:
     def put_advance(
         self, project: ProjectRow, advance_id: str, envelope: Mapping[str, str], at: datetime
     ) -> bool:
-        """Records a move of a protected ref that was authorized elsewhere; False where it is recorded."""
+        """Records a move of a protected ref that was authorized elsewhere, its nonce burnt; False where it is recorded."""
         at_project = (self.connection, project.project_id)
         if advance_id in {row.advance_id for row in lethe_receipts.list_advances(*at_project)}:
             return False
@@ -362,6 +381,7 @@ class Adopting:
             None,
             format_time(at),
         )
+        self.burn(project, row.nonce, row.proposal_id, at)
         lethe_receipts.put_advance(self.connection, row)
         return True
 
@@ -377,7 +397,7 @@ class Adopting:
         """Records what a model call was given; False where it is recorded."""
         if lethe_receipts.get_assembly(self.connection, project.project_id, assembly_id) is not None:
             return False
-        self._require_free(assembly_id, "assembly")
+        self.require_own(project, assembly_id, "assembly")
         stored = canonical_bytes(dict(body))
         row = AssemblyRow(
             project.project_id,
@@ -405,7 +425,3 @@ class Adopting:
         if len(same) > there:
             conflict_rows.persist(transaction, self._feed, proposal_id, same)
         return len(same) - there, there
-
-    def _require_free(self, object_id: str, kind: str) -> None:
-        if lethe_history.is_taken(self.connection, object_id):
-            raise Clash("import_differs", f"the id of {kind} {object_id} is another object's here")

@@ -20,6 +20,7 @@ from memory_git.domain.errors import Invalid
 
 Row = dict[str, Any]
 MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
 _FLAGS = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 
@@ -92,13 +93,33 @@ def _distrust(driver: apsw.Connection) -> None:
 def _require_database(path: Path) -> None:
     try:
         with path.open("rb") as file:
-            head = file.read(len(MAGIC))
+            head = file.read(_HEADER_BYTES)
+        size = path.stat().st_size
     except OSError as error:
         why = error.strerror or "can't be read"
         raise Invalid("import_unreadable", f"{path.name}: {why}", field="file") from error
-    if head != MAGIC:
+    if head[: len(MAGIC)] != MAGIC:
         hint = ": unpack it first (gunzip)" if head[:2] == b"\x1f\x8b" else ""
         raise Invalid("import_unreadable", f"{path.name} is no SQLite database{hint}", field="file")
+    if len(head) < _HEADER_BYTES or size < _page_bytes(head):
+        raise _damaged("the file is cut short")
+    if size % _page_bytes(head) or (_counts_pages(head) and size < _page_bytes(head) * _number(head, 28)):
+        raise _damaged("the file is cut short")
+
+
+def _page_bytes(head: bytes) -> int:
+    """Gives the size of a page, as the header tells it (SQLite's file format, 1.3.2)."""
+    told = int.from_bytes(head[16:18], "big")
+    return 65536 if told == 1 else max(told, 512)
+
+
+def _counts_pages(head: bytes) -> bool:
+    """Decides whether the header's count of pages is one to go by: it is of the last change."""
+    return _number(head, 24) == _number(head, 92)
+
+
+def _number(head: bytes, at: int) -> int:
+    return int.from_bytes(head[at : at + 4], "big")
 
 
 @contextmanager

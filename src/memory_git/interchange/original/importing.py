@@ -78,6 +78,7 @@ def _read(path: Path, wanted: Wanted, progress: Progress) -> tuple[ImportReport,
     """Gives what is to be taken, read and verified (rule 1)."""
     with open_original(path) as file:
         source = Source(file)
+        source.require_own_ids()
         report = ImportReport(path.name, source.schema, preview=False)
         names = _chosen(source, wanted)
         sound: list[Sound] = []

@@ -38,6 +38,7 @@ def moves_of(
     own, origin = line[:begins], line[begins]
     if own and made_at >= own[-1].created_at:
         own, origin = own[:-1], own[-1]
+        made_at = origin.created_at
     return [GivenMove(origin.changeset_id, maker, made_at), *(_written(item) for item in reversed(own))]
 
 

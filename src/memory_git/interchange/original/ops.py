@@ -24,6 +24,7 @@ from memory_git.domain.ops import (
     CONTENT_KEYS,
     MAX_NOTE_BYTES,
     MAX_STRING_BYTES,
+    RECORD_KEYS,
     Op,
 )
 from memory_git.domain.validate import check_ops
@@ -34,6 +35,8 @@ from memory_git.interchange.original.source import OriginalChangeset, OriginalOp
 RawOp = dict[str, Any]
 _SPLIT = re.compile("[, ]")
 _ROUNDS = 4
+KEPT = "lethe_import"
+"""Under which name of `extra` a record keeps what a correction said, where nothing else of it can be taken."""
 _BARE = {"kind": "observation"}
 _NOT_INHERITED = frozenset({"event_type", "scope", "subject", "fact_key", "tags", "protected"})
 
@@ -114,6 +117,8 @@ def _mended(raw: RawOp, where: str, findings: Findings) -> Op | None:
             break
         moved |= {key: raw["payload"][key] for key in keys}
         payload = {key: value for key, value in raw["payload"].items() if key not in keys}
+        if raw["op_type"] == "correct_memory" and not payload.keys() & RECORD_KEYS:
+            payload["extra"] = {KEPT: _json(moved, MAX_STRING_BYTES)}
         raw = {**raw, "payload": {**payload, **_noted(moved)}}
     why = "; ".join(f"{fault.field} {fault.rule}" for fault in list(faults)[:2])
     findings.skip("op", where, f"{raw['op_type']}: {why}"[:500])

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from memory_git.interchange.original.cells import moment
 from memory_git.interchange.original.naming import RefNames
 from memory_git.interchange.original.report import ProjectReport
-from memory_git.interchange.original.source import OriginalChangeset, OriginalProject, cell, moment
+from memory_git.interchange.original.source import OriginalChangeset, OriginalProject
 from memory_git.lethe.adopting import Adopting
 from memory_git.lethe.store import LetheStore
 from memory_git.storage.lethe_history import ProjectRow
@@ -49,10 +50,8 @@ class Place:
         found: dict[str, list[tuple[Row, datetime]]] = {}
         table = "memory_protected_ref_advances"
         for row in self.project.advances:
-            names = ("ref_name", "expected_head", "new_head", "merger_principal", "advance_id")
-            ref_name, *ends = (cell(row, table, name) for name in names)
-            if all(name in self.known for name in ends[:2]):
-                found.setdefault(ref_name, []).append((row, moment(row, table, "created_at")))
+            if row["expected_head"] in self.known and row["new_head"] in self.known:
+                found.setdefault(row["ref_name"], []).append((row, moment(row, table, "created_at")))
         return found
 
 

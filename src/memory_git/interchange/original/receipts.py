@@ -15,8 +15,8 @@ from typing import Any
 
 from memory_git.domain.ids import is_digest
 from memory_git.domain.times import format_time
+from memory_git.interchange.original.cells import cell, moment, names_in, optional, texts_in
 from memory_git.interchange.original.place import Place
-from memory_git.interchange.original.source import cell, listed, moment, optional
 from memory_git.lethe.adopting import Adopting
 from memory_git.storage.original import Row
 
@@ -60,7 +60,7 @@ class Receipts:
         for name in ("session_id", "actor_id"):
             if (value := optional(row, table, name)) is not None:
                 body[name] = value
-        body["unresolved_conflicts"] = listed(row, table, "unresolved_conflicts_json", list)
+        body["unresolved_conflicts"] = names_in(row, table, "unresolved_conflicts_json")
         more = self._input(adopting, row) if direction == "input" else self._output(row)
         if more is None:
             return None
@@ -74,9 +74,7 @@ class Receipts:
         if head not in self._place.known:
             self._place.skip("manifest", row["manifest_id"], "its head was not taken")
             return None
-        names = [
-            name for name in listed(row, table, "selected_memory_ids_json", list) if isinstance(name, str)
-        ]
+        names = names_in(row, table, "selected_memory_ids_json")
         digests = adopting.digests_at(self._place.row(adopting), head, names)
         for name in names:
             if name not in digests:
@@ -92,8 +90,8 @@ class Receipts:
             "selected": [
                 {"memory_id": name, "record_digest": digests[name]} for name in names if name in digests
             ],
-            "inclusion_reasons": listed(row, table, "inclusion_reasons_json", dict),
-            "exclusion_reasons": listed(row, table, "exclusion_reasons_json", dict),
+            "inclusion_reasons": texts_in(row, table, "inclusion_reasons_json"),
+            "exclusion_reasons": texts_in(row, table, "exclusion_reasons_json"),
         }
 
     def _output(self, row: Row) -> dict[str, Any] | None:

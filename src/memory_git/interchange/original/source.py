@@ -1,18 +1,26 @@
-"""What a database of the original holds, project by project, in plain values; nothing is decided here but what can't be read.
-
-A value of another type than its column's, or a time that is none, makes the whole file malformed: nobody can tell what else is wrong.
-"""
+"""What a database of the original holds, project by project, in plain values; nothing is decided here but what can't be read."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from memory_git.domain.errors import Invalid
-from memory_git.interchange.original import go_json
+from memory_git.interchange.original.cells import (
+    cell,
+    listed,
+    malformed,
+    moment,
+    names_in,
+    optional,
+    parse_moment,
+    plain,
+    typed,
+    unique,
+)
 from memory_git.storage.original import OriginalFile, Row
 
 OPTIONAL = (
@@ -23,10 +31,6 @@ ROOT_KEY = "legacy-root"
 NEWEST_SCHEMA = 13
 DIGESTS_V2 = "011_changeset_digests_v2"
 _MIGRATION = re.compile(r"(\d{3})_")
-_TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(\.\d+)? ?(Z|UTC|[+-]\d\d:?\d\d)?(?: [A-Za-z0-9+-]{1,8})?(?: m=\S+)?",
-    re.ASCII,
-)
 _CORE = {
     "projects": ("project_id",),
     "sessions": ("session_id", "agent_id", "project_id"),
@@ -65,6 +69,55 @@ _NAMED_ONLY = {
     "context_assemblies": ("assembly_id", "session_id", "project_id", "created_at"),
     "context_assembly_items": ("assembly_id", "ordinal", "item_kind", "content_sha256"),
 }
+_TYPES: dict[str, dict[str, tuple[str, ...]]] = {
+    "sessions": {"text": ("session_id", "agent_id", "project_id"), "maybe": ("session_key",)},
+    "memory_refs": {
+        "text": ("ref_name", "head_changeset_id"),
+        "maybe": ("created_by_principal",),
+        "time": ("created_at",),
+    },
+    "memory_legacy_baselines": {"text": ("root_changeset_id",), "names": ("event_ids_json",)},
+    "memory_manifests": {
+        "text": ("manifest_id", "direction", "ref_name", "head_changeset_id"),
+        "maybe": (
+            *("base_changeset_id", "resulting_changeset_id", "proposed_target_ref", "merge_proposal_id"),
+            *("session_id", "actor_id"),
+        ),
+        "time": ("created_at",),
+        "names": ("selected_memory_ids_json", "unresolved_conflicts_json"),
+        "texts": ("inclusion_reasons_json", "exclusion_reasons_json"),
+    },
+    "memory_conflicts": {
+        "text": ("conflict_id", "left_changeset_id", "right_changeset_id", "conflict_type", "status"),
+        "maybe": ("proposal_id",),
+    },
+    "memory_merge_authorizations": {"text": ("nonce", "merge_proposal_id"), "time": ("consumed_at",)},
+    "memory_protected_ref_advances": {
+        "text": (
+            *("advance_id", "ref_name", "expected_head", "new_head", "merge_proposal_id", "strategy"),
+            *("reviewer_principal", "merger_principal", "authorization_nonce"),
+        ),
+        "maybe": ("proposal_digest",),
+        "time": ("created_at",),
+    },
+    "context_assemblies": {
+        "text": ("assembly_id", "session_id"),
+        "maybe": ("memory_head_changeset_id",),
+        "time": ("created_at",),
+    },
+    "context_assembly_items": {
+        "text": ("assembly_id", "item_kind", "content_sha256"),
+        "maybe": ("event_id",),
+    },
+    "context_assembly_feedback": {"text": ("feedback_id", "assembly_id", "verdict"), "maybe": ("note",)},
+}
+_OBJECTS = {
+    "events": "event_id",
+    "memory_changesets": "changeset_id",
+    "memory_manifests": "manifest_id",
+    "context_assemblies": "assembly_id",
+}
+"""What has an id of its own here, whatever its project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +203,25 @@ class Source:
         if "memory_changesets" in file.tables:
             _require(file, _MEMORY_GIT)
         _require(file, {name: columns for name, columns in _NAMED_ONLY.items() if name in file.tables})
-        self._sessions = list(file.rows("sessions"))
+        self._sessions = unique(self._typed("sessions"), "sessions", "session_id")
         self._project_of_session = {
             cell(row, "sessions", "session_id"): cell(row, "sessions", "project_id") for row in self._sessions
         }
+
+    def _typed(self, table: str, project_id: str | None = None) -> list[Row]:
+        """Gives the rows of a table, or those of a project, in their types."""
+        where = None if project_id is None else "project_id"
+        return [typed(row, table, _TYPES[table]) for row in self._file.rows(table, where, project_id)]
+
+    def require_own_ids(self) -> None:
+        """Refuses a file in which two objects have one id."""
+        seen: set[str] = set()
+        for table, column in _OBJECTS.items():
+            for row in self._file.rows(table):
+                name = cell(row, table, column)
+                if name in seen:
+                    raise malformed(table, name, column, "is there twice")
+                seen.add(name)
 
     def project_ids(self) -> list[str]:
         """Gives the projects of the database, sorted: those that it lists, and those that its events name alone."""
@@ -197,20 +265,23 @@ class Source:
                 ops.get(cell(row, "memory_changesets", "changeset_id"), ()), key=lambda op: op.ordinal
             )
             found.changesets.append(_changeset(row, tuple(own)))
-        found.refs = list(self._file.rows("memory_refs", "project_id", at))
-        found.baseline = next(self._file.rows("memory_legacy_baselines", "project_id", at), None)
+        found.refs = unique(self._typed("memory_refs", at), "memory_refs", "ref_name")
+        found.baseline = next(iter(self._typed("memory_legacy_baselines", at)), None)
 
     def _read_receipts(self, found: OriginalProject) -> None:
         at = found.project_id
-        found.manifests = list(self._file.rows("memory_manifests", "project_id", at))
-        found.conflicts = list(self._file.rows("memory_conflicts", "project_id", at))
-        found.authorizations = list(self._file.rows("memory_merge_authorizations", "project_id", at))
-        found.advances = list(self._file.rows("memory_protected_ref_advances", "project_id", at))
-        found.assemblies = list(self._file.rows("context_assemblies", "project_id", at))
+        found.manifests = self._typed("memory_manifests", at)
+        found.conflicts = self._typed("memory_conflicts", at)
+        table = "memory_merge_authorizations"
+        found.authorizations = unique(self._typed(table, at), table, "nonce")
+        table = "memory_protected_ref_advances"
+        found.advances = unique(self._typed(table, at), table, "advance_id")
+        unique(found.advances, table, "authorization_nonce")
+        found.assemblies = self._typed("context_assemblies", at)
         of_assembly: dict[str, list[Row]] = {}
-        for row in self._file.rows("context_assembly_items"):
-            of_assembly.setdefault(cell(row, "context_assembly_items", "assembly_id"), []).append(row)
-        verdicts = {row["assembly_id"]: row for row in self._file.rows("context_assembly_feedback")}
+        for row in self._typed("context_assembly_items"):
+            of_assembly.setdefault(row["assembly_id"], []).append(row)
+        verdicts = {row["assembly_id"]: row for row in self._typed("context_assembly_feedback")}
         for row in found.assemblies:
             row["items"] = of_assembly.get(row["assembly_id"], [])
             row["feedback"] = verdicts.get(row["assembly_id"])
@@ -236,9 +307,7 @@ class Source:
         for event in found.events:
             if any(value not in (None, "") for name, value in event.row.items() if name not in told):
                 rest = {name: value for name, value in event.row.items() if name != "content"}
-                yield Beside(
-                    "events", event.event_id, plain(rest, "events", event.event_id), event.created_at
-                )
+                yield Beside("events", event.event_id, plain(rest, "events"), event.created_at)
         for row in found.conflicts:
             yield _kept("memory_conflicts", "conflict_id", row)
         of_project = {row["assembly_id"] for row in found.assemblies}
@@ -246,82 +315,6 @@ class Source:
             for row in self._file.rows(table):
                 if row["assembly_id"] in of_project:
                     yield _kept(table, key, row)
-
-
-def cell(row: Row, table: str, name: str) -> str:
-    """Gives a text that must be there."""
-    value = row.get(name)
-    if not isinstance(value, str):
-        raise malformed(table, next(iter(row.values()), ""), name, "is no text")
-    return value
-
-
-def optional(row: Row, table: str, name: str) -> str | None:
-    """Gives a text, or None where it is absent or empty."""
-    value = row.get(name)
-    if value is None or value == "":
-        return None
-    return cell(row, table, name)
-
-
-def moment(row: Row, table: str, name: str) -> datetime:
-    """Gives a time that must be there, in UTC."""
-    found = parse_moment(row.get(name))
-    if found is None:
-        raise malformed(table, next(iter(row.values()), ""), name, "is no time")
-    return found
-
-
-def parse_moment(text: object) -> datetime | None:
-    """Reads a time in any form that the original wrote: its own, SQLite's, RFC 3339; None when it is none."""
-    match = _TIME.fullmatch(text) if isinstance(text, str) else None
-    if match is None:
-        return None
-    day, clock, fraction, zone = match.groups()
-    try:
-        found = datetime.fromisoformat(f"{day}T{clock}").replace(tzinfo=UTC)
-        found += timedelta(microseconds=int((fraction or ".0")[1:7].ljust(6, "0")))
-        if zone and zone[0] in "+-":
-            minutes = int(zone[1:3]) * 60 + int(zone[-2:])
-            found -= timedelta(minutes=-minutes if zone[0] == "-" else minutes)
-    except (ValueError, OverflowError):
-        return None
-    return found
-
-
-def listed(row: Row, table: str, name: str, kind: type) -> Any:
-    """Gives the value of a JSON column, which must be of a kind; an absent one is empty."""
-    raw = row.get(name)
-    if raw is None:
-        return kind()
-    try:
-        value = go_json.read(cell(row, table, name))
-    except go_json.Unread:
-        value = ...
-    if value is None:
-        return kind()
-    if not isinstance(value, kind):
-        raise malformed(table, next(iter(row.values()), ""), name, f"is no JSON {kind.__name__}")
-    return value
-
-
-def plain(row: Row, table: str, key: object) -> Row:
-    """Gives a row whose values are all plain; a blob has no place in any table of the original."""
-    for name, value in row.items():
-        if isinstance(value, bytes):
-            raise malformed(table, key, name, "is a blob")
-    return row
-
-
-def malformed(table: str, key: object, column: str, why: str) -> Invalid:
-    """Gives the refusal of a file in which a row is not what the original writes."""
-    named = str(key)[:80].encode("unicode_escape").decode("ascii")
-    return Invalid(
-        "import_malformed",
-        f"{table}, row {named}: {column} {why}; nothing was imported: import a backup from before the file was damaged",
-        table=table,
-        column=column,
-    )
 
 
 def _schema(file: OriginalFile) -> tuple[int, bool]:
@@ -356,7 +349,7 @@ def _event(row: Row) -> OriginalEvent:
         cell(row, "events", "content"),
         optional(row, "events", "session_id"),
         moment(row, "events", "created_at"),
-        plain(row, "events", row["event_id"]),
+        plain(row, "events"),
     )
 
 
@@ -376,9 +369,7 @@ def _op(row: Row) -> OriginalOp:
 
 def _changeset(row: Row, ops: tuple[OriginalOp, ...]) -> OriginalChangeset:
     table = "memory_changesets"
-    parents = listed(row, table, "parent_ids_json", list)
-    if not all(isinstance(item, str) for item in parents):
-        raise malformed(table, row["changeset_id"], "parent_ids_json", "names no changesets")
+    parents = names_in(row, table, "parent_ids_json")
     kept = {name: value for name in OPTIONAL if (value := optional(row, table, name))}
     attached: dict[str, list[Any] | None] = {}
     for name in ("evidence", "verification"):
@@ -410,4 +401,4 @@ def _kept(table: str, key: str, row: Row) -> Beside:
     name = str(row.get(key))
     times = ("created_at", "started_at")
     at = next((found for column in times if (found := parse_moment(row.get(column))) is not None), None)
-    return Beside(table, name, plain(row, table, name), at)
+    return Beside(table, name, plain(row, table), at)

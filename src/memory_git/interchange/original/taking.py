@@ -7,6 +7,7 @@ with their logs, manifests, burnt nonces and advances, assemblies, conflicts, an
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -15,6 +16,7 @@ from memory_git.domain.errors import Clash
 from memory_git.domain.ids import SHARED_MAIN, is_memory_id, parse_ref
 from memory_git.interchange.original.attached import request_of
 from memory_git.interchange.original.beside import event_of
+from memory_git.interchange.original.cells import moment, names_in
 from memory_git.interchange.original.moving import moves_of
 from memory_git.interchange.original.naming import RefNames
 from memory_git.interchange.original.ops import Translation, translated
@@ -28,9 +30,6 @@ from memory_git.interchange.original.source import (
     OriginalChangeset,
     OriginalEvent,
     OriginalProject,
-    cell,
-    listed,
-    moment,
 )
 from memory_git.interchange.original.verifying import Verified
 from memory_git.lethe.adopting import Adopting, GivenEvent, GivenMove, Trial
@@ -78,6 +77,7 @@ class Taking:
 
     def _check(self, adopting: Adopting) -> None:
         row = adopting.find_project(self._place.report.project_id)
+        self._check_ids(adopting, row)
         if row is None:
             return
         if row.root_changeset_id is None:
@@ -93,6 +93,19 @@ class Taking:
                 f" name, --rename {self._place.report.named_there}=NEW",
                 project=self._place.report.project_id,
             )
+
+    def _check_ids(self, adopting: Adopting, row: ProjectRow | None) -> None:
+        """Raises Clash `import_differs` where an id is here already, for something else."""
+        for item in self._events():
+            adopting.require_same_event(row, self._given(item))
+        project = self._place.project
+        for kind, names in (
+            ("changeset", self._place.known),
+            ("manifest", [item["manifest_id"] for item in project.manifests]),
+            ("assembly", [item["assembly_id"] for item in project.assemblies]),
+        ):
+            for name in names:
+                adopting.require_own(row, name, kind)
 
     def _was_begun_by_import(self, adopting: Adopting, row: ProjectRow) -> bool:
         """Decides whether a root that the original has not was made by an import of this project: its first event is ours."""
@@ -147,9 +160,7 @@ class Taking:
         if self._root is None:
             return set() if self._place.known else {item.event_id for item in events}
         if self._place.project.baseline is not None:
-            return set(
-                listed(self._place.project.baseline, "memory_legacy_baselines", "event_ids_json", list)
-            )
+            return set(names_in(self._place.project.baseline, "memory_legacy_baselines", "event_ids_json"))
         return {item.event_id for item in events if item.created_at <= self._root.created_at}
 
     def _given(self, item: OriginalEvent) -> GivenEvent:
@@ -234,6 +245,12 @@ class Taking:
         parents = self._parents(item)
         ops = [(f"{item.changeset_id}/{op.ordinal}", op) for op in translated(item, self._into)]
         request = self._request(item, parents)
+        if adopting.is_key_used(project, item.author, item.idempotency_key):
+            own = f"{item.idempotency_key}#{item.changeset_id}"
+            self._place.report.findings.warn(
+                item.changeset_id, "idempotency_key", "is used here: it has the id behind it"
+            )
+            request = replace(request, idempotency_key=own)
 
         def plan(trial: Trial) -> CreateRequest:
             return planned(trial, request, ops, self._lines, item.changeset_id, self._place.report.findings)
@@ -246,11 +263,36 @@ class Taking:
     def _take_refs(self) -> None:
         advances = self._place.advances()
         for ref in self._place.project.refs:
-            there = cell(ref, "memory_refs", "ref_name")
-            if ref["head_changeset_id"] not in self._place.known:
-                self._place.report.findings.skip("ref", there[:200], "its head was not taken")
+            there = ref["ref_name"]
+            head = self._sound_head(ref["head_changeset_id"])
+            if head is None:
+                self._place.skip("ref", there, "its head was not taken")
                 continue
-            self._place.write(partial(self._take_ref, ref=ref, advances=advances.get(there, [])))
+            if head != ref["head_changeset_id"]:
+                self._place.skip("ref", there, f"its head was not taken: it stands at {head} here")
+            sound = {**ref, "head_changeset_id": head}
+            self._place.write(partial(self._take_ref, ref=sound, advances=advances.get(there, [])))
+
+        self._place.write(self._require_main)
+
+    def _sound_head(self, head: str) -> str | None:
+        """Gives a head that was taken, else the newest of its first parents that was."""
+        items = {item.changeset_id: item for item in self._place.project.changesets}
+        name: str | None = head
+        for _ in range(len(items) + 1):
+            if name is None or name in self._place.known:
+                return name
+            parents = items[name].parent_ids if name in items else ()
+            name = parents[0] if parents else None
+        return None
+
+    def _require_main(self, adopting: Adopting) -> None:
+        """Makes the shared ref of a project that has none, at its root."""
+        project = self._place.row(adopting)
+        if not adopting.has_ref(project, SHARED_MAIN):
+            root = project.root_changeset_id or ""
+            at = self._root.created_at if self._root is not None else datetime.now(UTC)
+            adopting.put_ref(project, SHARED_MAIN, [GivenMove(root, "system", at)])
 
     def _take_ref(self, adopting: Adopting, ref: Row, advances: list[tuple[Row, datetime]]) -> None:
         name = self._place.refs.here(ref["ref_name"])

@@ -1,7 +1,7 @@
 """Whether a project of the original holds together by the original's own rules: what `lethe verify-chain` of then would find, and more.
 
 In the order of the code:
-1. each changeset's digest, by the second algorithm, or the first where the database was never brought to the second;
+1. each changeset's id, idempotency key and digest, by the second algorithm, or the first where the database was never brought to the second;
 2. each parent is a changeset of the same project, and no line of parents comes back to itself;
 3. each ref's head is a changeset of the project; so is the baseline's root, and its events are there.
 """
@@ -12,14 +12,14 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from memory_git.domain.ids import is_uuid
 from memory_git.interchange.original import go_json
+from memory_git.interchange.original.cells import names_in
 from memory_git.interchange.original.source import (
     OPTIONAL,
     OriginalChangeset,
     OriginalOp,
     OriginalProject,
-    cell,
-    listed,
 )
 
 
@@ -50,12 +50,17 @@ def verify(project: OriginalProject, *, digests_v2: bool) -> Verified:
     found = Verified()
     sound: dict[str, OriginalChangeset] = {}
     known = {item.changeset_id for item in project.changesets}
+    keys: set[tuple[str, str]] = set()
     for item in project.changesets:
         algorithm = algorithm_of(item, digests_v2=digests_v2)
         if algorithm is None:
             found.damage.append(
                 Damage("changeset", item.changeset_id, "does not agree with its integrity digest")
             )
+            continue
+        why = _misnamed(item, keys)
+        if why is not None:
+            found.damage.append(Damage("changeset", item.changeset_id, why))
             continue
         absent = [name for name in item.parent_ids if name not in known]
         if absent:
@@ -72,6 +77,17 @@ def verify(project: OriginalProject, *, digests_v2: bool) -> Verified:
     _check_refs(project, found, known)
     _check_baseline(project, found, known)
     return found
+
+
+def _misnamed(item: OriginalChangeset, keys: set[tuple[str, str]]) -> str | None:
+    """Gives why a changeset's id or key can't be its own, if it can't; the key counts as taken from here on."""
+    if not is_uuid(item.changeset_id):
+        return "its id is no UUID"
+    key = (item.author, item.idempotency_key)
+    if key in keys:
+        return "its author has used its idempotency key before"
+    keys.add(key)
+    return None
 
 
 def algorithm_of(item: OriginalChangeset, *, digests_v2: bool) -> str | None:
@@ -156,7 +172,7 @@ def _check_line(project: OriginalProject, found: Verified) -> None:
 
 def _check_refs(project: OriginalProject, found: Verified, known: set[str]) -> None:
     for row in project.refs:
-        name, head = cell(row, "memory_refs", "ref_name"), cell(row, "memory_refs", "head_changeset_id")
+        name, head = row["ref_name"], row["head_changeset_id"]
         if head not in known:
             found.damage.append(Damage("ref", name, "its head is no changeset of the project"))
 
@@ -165,10 +181,10 @@ def _check_baseline(project: OriginalProject, found: Verified, known: set[str]) 
     if project.baseline is None:
         return
     table = "memory_legacy_baselines"
-    root = cell(project.baseline, table, "root_changeset_id")
+    root = project.baseline["root_changeset_id"]
     if root not in known:
         found.damage.append(Damage("baseline", project.project_id, "its root is no changeset of the project"))
     there = {event.event_id for event in project.events}
-    for name in listed(project.baseline, table, "event_ids_json", list):
+    for name in names_in(project.baseline, table, "event_ids_json"):
         if name not in there:
             found.damage.append(Damage("baseline", str(name), "its event is gone"))
