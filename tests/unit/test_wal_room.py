@@ -11,7 +11,7 @@ from pathlib import Path
 import apsw
 
 from memory_git.storage.sqlite import Database, Schema
-from memory_git.storage.wal_room import LEAST_BYTES, WalRoom
+from memory_git.storage.wal_room import LEAST_BYTES
 
 SCHEMA = Schema("lethe", ("CREATE TABLE kept (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT;",))
 PAGE = 4096
@@ -108,15 +108,26 @@ def test_where_there_is_no_room_writing_goes_on_in_a_file_as_long_as_it_was(tmp_
 
 
 def test_a_wal_that_was_cut_is_given_room_anew(tmp_path: Path) -> None:
+    database = Database.open(tmp_path / "lethe.db", SCHEMA)
     wal = tmp_path / "lethe.db-wal"
-    wal.write_bytes(bytes(LEAST_BYTES + 1))
-    room = WalRoom(str(tmp_path / "lethe.db"))
-    assert room.is_used_up()
-    room.make()
-    assert wal.stat().st_size == 2 * (LEAST_BYTES + 1)
-    assert not room.is_used_up()
-    os.truncate(wal, 0)
-    assert not room.is_used_up()
-    os.truncate(wal, LEAST_BYTES + 7)
-    assert room.is_used_up()
-    room.close()
+    for number in range(40):
+        keep(database, number)
+    database.scrub()
+    assert wal.stat().st_size < LEAST_BYTES
+    for number in range(40, 80):
+        keep(database, number)
+    assert wal.stat().st_size > used_bytes(tmp_path / "lethe.db") + 10 * FRAME
+    database.close()
+    assert count(tmp_path / "lethe.db") == 80
+
+
+def test_a_process_that_writes_once_into_a_long_wal_makes_no_room(tmp_path: Path) -> None:
+    long_lived = Database.open(tmp_path / "lethe.db", SCHEMA)
+    for number in range(20):
+        keep(long_lived, number)
+    before = (tmp_path / "lethe.db-wal").stat().st_size
+    once = Database.open(tmp_path / "lethe.db", SCHEMA)
+    keep(once, 100)
+    once.close()
+    assert (tmp_path / "lethe.db-wal").stat().st_size == before
+    long_lived.close()

@@ -9,54 +9,56 @@ from __future__ import annotations
 import contextlib
 import os
 
+import apsw
+
 LEAST_BYTES = 1 << 20
-"""A WAL that never was so long gets no room: a program that writes once and ends does not pay for it."""
+"""A WAL that holds less gets no room: a program that writes once and ends does not pay for it."""
+AHEAD_BYTES = 1 << 18
+"""With less room than this left, more is made: as much as the WAL holds, up to MOST_BYTES."""
 MOST_BYTES = 8 << 20
-"""So much is added at once; before, as much again as there is."""
-_MOST_IN_ALL = 128 << 20
+_HEADER, _FRAME_HEADER = 32, 24
 _ZEROS = bytes(1 << 20)
 
 
 class WalRoom:
-    """The room made in one WAL file by one process; asked and made only while nobody else can write to the database."""
+    """The room in the WAL of a connection that writes; made only while nobody else can write to the database."""
 
-    def __init__(self, database: str) -> None:
-        self._path = f"{database}-wal"
-        self._descriptor: int | None = None
-        self._length = LEAST_BYTES
+    def __init__(self, driver: apsw.Connection) -> None:
+        self._path = f"{driver.filename}-wal"
+        self._frame_bytes = _FRAME_HEADER + driver.execute("PRAGMA page_size").fetchall()[0][0]
+        self._held = 0
+        self._length = 0
         self._is_refused = False
+        driver.set_wal_hook(self._note)
 
-    def is_used_up(self) -> bool:
-        """Decides whether SQLite has written beyond what was there when this was last asked or made."""
-        if self._is_refused:
+    def _note(self, _connection: apsw.Connection, _name: str, frames: int) -> int:
+        held = _HEADER + frames * self._frame_bytes
+        if held < self._held:
+            self._length = 0  # begun anew, perhaps cut: to be looked at
+        self._held = held
+        return apsw.SQLITE_OK
+
+    def is_short(self) -> bool:
+        """Decides whether the WAL holds much, and what is left of its file is little."""
+        if self._held < LEAST_BYTES or self._is_refused:
             return False
-        if self._descriptor is None:
-            try:
-                self._descriptor = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
-            except FileNotFoundError:
-                return False
-        length = os.fstat(self._descriptor).st_size
-        self._length = max(LEAST_BYTES, min(self._length, length))  # shorter than it was: it was cut since
-        return self._length < length < _MOST_IN_ALL
+        if self._held + AHEAD_BYTES <= self._length:
+            return False
+        self._length = os.stat(self._path).st_size  # noqa: PTH116 - Path costs three times as much
+        return self._held + AHEAD_BYTES > self._length
 
     def make(self) -> None:
-        """Makes room, durably; where there is none on the disk, leaves the file as it was and asks no more."""
-        descriptor = self._descriptor
-        assert descriptor is not None, "asked before"
-        length = os.fstat(descriptor).st_size
+        """Makes room, durably; where the disk has none, leaves the file as it was and asks no more."""
+        length = os.stat(self._path).st_size  # noqa: PTH116
+        descriptor = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
         try:
             self._length = _lengthened(descriptor, length, min(length, MOST_BYTES))
         except OSError:
-            self.close()
             self._is_refused = True
             with contextlib.suppress(OSError):
-                os.truncate(self._path, length)
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+                os.ftruncate(descriptor, length)
+        finally:
+            os.close(descriptor)
 
 
 def _lengthened(descriptor: int, length: int, more: int) -> int:

@@ -7,7 +7,7 @@ The rules, in the order of the code:
    BATCH_REQUESTS or BATCH_S, each in a savepoint of its own: what one raises rolls back that one alone.
 3. What they kept back for the end is written, and one COMMIT makes them all durable; then their after-commit actions run; then they are answered.
 4. If SQLite gives the transaction up, or COMMIT fails, every request of the batch gets that error.
-5. Between batches the WAL is copied when it has grown long, and given room when it has used up what it had.
+5. Between batches the WAL is copied when it has grown long, and given room when little is left of it.
 6. After an I/O error or a damaged page nothing is written any more: what the disk holds is unknown.
 """
 
@@ -65,7 +65,13 @@ class _Request:
 class Writer:
     """Owns the connection that writes; every other thread asks it."""
 
-    def __init__(self, driver: apsw.Connection, lock: WriterLock, lock_timeout_s: float) -> None:
+    def __init__(
+        self,
+        driver: apsw.Connection,
+        lock: WriterLock,
+        lock_timeout_s: float,
+        wal_room: WalRoom | None = None,
+    ) -> None:
         self._driver = driver
         self._connection = Connection(driver, writes=True)
         self._lock = lock
@@ -75,7 +81,7 @@ class Writer:
         self._closed = False
         self._catching_up = False
         self._file = _identity(driver.filename)
-        self._wal_room = WalRoom(driver.filename)
+        self._wal_room = wal_room
         self._seen_version: tuple[Any, ...] | None = None
         self.failure: Unavailable | None = None
         self._thread = threading.Thread(target=self._serve, name="sqlite-writer", daemon=True)
@@ -125,7 +131,6 @@ class Writer:
                 self._closed = True
                 self._queue.put(None)
         self._thread.join()
-        self._wal_room.close()
 
     def _serve(self) -> None:
         while (first := self._queue.get()) is not None:
@@ -160,8 +165,8 @@ class Writer:
             self._require_same_file()
             actions = self._transact(arriving)
             self._catch_up_if_asked()
-            if self._wal_room.is_used_up():
-                self._make_room()
+            if self._wal_room is not None and self._wal_room.is_short():
+                self._make_room(self._wal_room)
         finally:
             self._lock.release()
         for action in actions:
@@ -244,14 +249,14 @@ class Writer:
             if ends_writing(error):
                 self.fail(error)
 
-    def _make_room(self) -> None:
+    def _make_room(self, room: WalRoom) -> None:
         """Lengthens the WAL file while nobody, not even another program, can write to it; without a turn at once, not now."""
         try:
             self._driver.execute("BEGIN IMMEDIATE")
         except apsw.Error:
             return
         try:
-            self._wal_room.make()
+            room.make()
         finally:
             self._driver.execute("ROLLBACK")
 

@@ -12,6 +12,7 @@ from memory_git.storage.errors import busy, ends_writing
 from memory_git.storage.lock import WriterLock
 from memory_git.storage.migrate import Schema, migrate
 from memory_git.storage.settings import SqliteSettings, connect
+from memory_git.storage.wal_room import WalRoom
 from memory_git.storage.writer import Writer
 
 _CACHE_KIB = 65_536
@@ -29,8 +30,10 @@ class Writing:
         except BaseException:
             self._lock.close()
             raise
-        self.writer = Writer(self._driver, self._lock, settings.busy_timeout_s)
-        self._checkpoints = None if settings.autocheckpoint_pages else self._checkpoint_apart(path, settings)
+        is_apart = not settings.autocheckpoint_pages
+        room = WalRoom(self._driver) if is_apart else None  # SQLite's own checkpoints and this share one hook
+        self.writer = Writer(self._driver, self._lock, settings.busy_timeout_s, room)
+        self._checkpoints = self._checkpoint_apart(path, settings) if is_apart else None
 
     def close(self) -> None:
         """Answers what waits, moves the WAL into the file unless the storage failed, and closes; once."""
