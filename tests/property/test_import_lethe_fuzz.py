@@ -9,9 +9,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.original_db import OriginalDb, add, columns_at, correct
+from original_db import OriginalDb, add, columns_at, correct
 
 from memory_git.domain.errors import Refused
 from memory_git.interchange.original import go_json
@@ -106,6 +107,7 @@ def outcome(content: bytes, *, skip_damaged: bool) -> str:
             assert path.read_bytes() == content
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**20), st.booleans())
 def test_a_file_that_is_cut_anywhere_is_refused(at: int, skip: bool) -> None:
@@ -113,6 +115,7 @@ def test_a_file_that_is_cut_anywhere_is_refused(at: int, skip: bool) -> None:
     assert outcome(content[: at % len(content)], skip_damaged=skip) != "taken"
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 2**20), st.integers(1, 255)), min_size=1, max_size=4), st.booleans())
 def test_flipped_bytes_end_in_a_refusal_or_in_a_whole_import(
@@ -124,6 +127,7 @@ def test_flipped_bytes_end_in_a_refusal_or_in_a_whole_import(
     outcome(bytes(content), skip_damaged=skip)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), min_size=1, max_size=3), st.booleans())
 def test_any_value_in_any_column_ends_in_a_refusal_or_in_a_whole_import(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.original_db import OriginalDb, add, correct
+from original_db import OriginalDb, add, correct
 
 from memory_git.domain.errors import Clash, Invalid, NotFound, Refused
 from memory_git.domain.ids import SHARED_MAIN

@@ -81,7 +81,7 @@ def _run(
     context: click.Context, file: Path, wanted: Wanted, data_dir: Path | None, *, preview: bool
 ) -> ImportReport:
     from memory_git.cli.opening import open_store, store_path
-    from memory_git.interchange.original.importing import import_original, preview_original
+    from memory_git.interchange.original.importing import prepare, preview_original
 
     settings = read_settings(context, **({} if data_dir is None else {"lethe__data_dir": data_dir}))
     if data_dir is None and settings.lethe.api_url:
@@ -92,10 +92,12 @@ def _run(
         progress = shown or _silent
         if preview and not store_path(settings).exists():
             return preview_original(file, None, wanted, progress)
+        prepared = None if preview else prepare(file, wanted, progress)
         store = open_store(settings, begins=not preview)
         try:
-            take = preview_original if preview else import_original
-            return take(file, store, wanted, progress)
+            if prepared is None:
+                return preview_original(file, store, wanted, progress)
+            return prepared.take(store, progress)
         finally:
             store.close()
 

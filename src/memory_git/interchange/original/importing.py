@@ -37,15 +37,26 @@ class Wanted:
     skip_damaged: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is to be taken of a database, read and verified; no store was asked yet."""
+
+    report: ImportReport
+    sound: list[Sound]
+
+    def take(self, store: LetheStore, progress: Progress) -> ImportReport:
+        """Takes it into a store and gives the report; nothing is written where an id or a name is taken."""
+        takings = [Taking(store, project, verified, own, progress) for project, verified, own in self.sound]
+        for taking in takings:
+            taking.check()
+        for taking in takings:
+            taking.take()
+        return self.report
+
+
 def import_original(path: Path, store: LetheStore, wanted: Wanted, progress: Progress) -> ImportReport:
     """Takes a database in and gives the report; raises what `preview_original` would."""
-    report, sound = _read(path, wanted, progress)
-    takings = [Taking(store, project, verified, own, progress) for project, verified, own in sound]
-    for taking in takings:
-        taking.check()
-    for taking in takings:
-        taking.take()
-    return report
+    return prepare(path, wanted, progress).take(store, progress)
 
 
 def preview_original(
@@ -74,7 +85,7 @@ def _copy(store: LetheStore | None) -> Iterator[LetheStore]:
             copy.close()
 
 
-def _read(path: Path, wanted: Wanted, progress: Progress) -> tuple[ImportReport, list[Sound]]:
+def prepare(path: Path, wanted: Wanted, progress: Progress) -> Prepared:
     """Gives what is to be taken, read and verified (rule 1)."""
     with open_original(path) as file:
         source = Source(file)
@@ -95,7 +106,7 @@ def _read(path: Path, wanted: Wanted, progress: Progress) -> tuple[ImportReport,
     _require_apart(report)
     if not wanted.skip_damaged:
         _require_sound(report)
-    return report, sound
+    return Prepared(report, sound)
 
 
 def _chosen(source: Source, wanted: Wanted) -> list[str]:
