@@ -25,7 +25,7 @@ class WalRoom:
 
     def __init__(self, driver: apsw.Connection) -> None:
         self._path = f"{driver.filename}-wal"
-        self._frame_bytes = _FRAME_HEADER + driver.execute("PRAGMA page_size").fetchall()[0][0]
+        self._frame_bytes = _FRAME_HEADER + int(driver.pragma("page_size"))
         self._held = 0
         self._length = 0
         self._is_refused = False
