@@ -267,6 +267,10 @@ class Participant(Common):
 
     # history
 
+    def copy_to(self, folder: str) -> None:
+        """Writes a consistent copy of the store into another folder."""
+        self.store.backup(folder)
+
     def build_history(self, changesets: int) -> Json:
         """Makes a history of so many changesets over shape.MEMORIES memories (`shape`), its concurrent branches by as many threads."""
         self.open(shape.MEMORIES)

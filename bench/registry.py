@@ -67,6 +67,9 @@ _BARS = (
     Key("context_100k_changesets_over_100", "context", _RATIO, 1.5, AT_MOST),
     Key("merge_base_100k_vs_pygit2", "merge_base", _RATIO, 1),
     Key("bytes_per_commit_100k_vs_doltlite", "bytes_per_commit", _RATIO, 0.6, AT_MOST),
+    Key("http_context_100k_over_1k", "http_context", _RATIO, 1.5, AT_MOST),
+    Key("http_commit_32_vs_bare", "http_commit", _RATIO, 0.8),
+    Key("http_commit_tail_vs_bare", "http_commit", _RATIO, 1.5, AT_MOST),
 )
 _BESIDE = (
     Key("import_1m_ops_s", "importing", "ops/s"),

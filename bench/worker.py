@@ -14,6 +14,9 @@ from typing import Any
 MODULES = {
     "ours": "bench.ours",
     "raw": "bench.raw",
+    "http_ours": "bench.http_ours",
+    "http_bare": "bench.http_bare",
+    "http_load": "bench.http_load",
     "doltlite": "bench.peers.doltlite",
     "pygit2": "bench.peers.libgit2",
     "dulwich": "bench.peers.dulwich",

@@ -12,12 +12,14 @@ from memory_git import __version__
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import events, history, merges, states
 from memory_git.http.lethe_routes import requests as bodies
+from memory_git.http.lethe_routes.committing import Committing, create_road
 from memory_git.http.lethe_routes.parts import Store, router
 from memory_git.http.limits import LOOPBACK_HOSTS, AtMost, BearerCheck, HostAndOrigin, LastCatch
 from memory_git.http.live import live_answer
 from memory_git.http.metrics import FaceMetrics, Observed
 from memory_git.http.openapi import answers, describe
 from memory_git.http.problems import JsonAnswer, install_problems
+from memory_git.http.quick import Quick
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.protocol import Lethe
 
@@ -25,7 +27,7 @@ OPEN_PATHS = ("/api/health", "/api/readyz", "/api/openapi.json")
 routes = router("store", prefix="/api")
 
 
-class FedLethe(Lethe, Protocol):
+class FedLethe(Lethe, Committing, Protocol):
     """A store of this process: the verbs, its live feed, and what it counts."""
 
     feed: Feed
@@ -57,6 +59,7 @@ def create_lethe_app(
     for part in (routes, history.routes, states.routes, merges.routes, events.routes):
         app.include_router(part)
     describe(app, OPEN_PATHS)
+    app.add_middleware(Quick, roads={("POST", "/api/memory/changesets"): create_road(lethe)})
     app.add_middleware(BearerCheck, key=api_key, open_paths=OPEN_PATHS)
     app.add_middleware(HostAndOrigin, hosts=hosts)
     app.add_middleware(AtMost)

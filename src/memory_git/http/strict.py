@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from typing import Any
 
 from fastapi.dependencies.models import Dependant
@@ -23,7 +23,7 @@ from memory_git.domain.errors import Fault, Invalid, TooLarge
 BODY_BYTES = 1 << 20
 CREATE_BYTES = 8 << 20
 _READ_S = 60
-_INLINE_BYTES = 32 << 10
+INLINE_BYTES = 32 << 10
 """A larger body is decoded in a thread, so that it does not hold up the others."""
 
 
@@ -47,7 +47,7 @@ class StrictRoute(APIRoute):
         cap = (self.openapi_extra or {}).get("x-max-bytes", BODY_BYTES)
 
         async def strictly(request: Request) -> Response:
-            _check_query(request, known)
+            check_query(request, known)
             if self.body_field is not None:
                 await _load(request, cap)
             return await handle(request)
@@ -72,16 +72,35 @@ async def read_capped(request: Request, cap_bytes: int) -> bytes:
     return bytes(body)
 
 
+async def read_object(request: Request, cap_bytes: int) -> tuple[dict[str, Any], int]:
+    """Gives the JSON object of a body that must hold one, and the body's bytes."""
+    body = await read_capped(request, cap_bytes)
+    if not body:
+        raise _unfit_body("is required", "")
+    content = await _decoded(request, body)
+    if not isinstance(content, dict):
+        raise _unfit_body("is not an object", type(content).__name__)
+    return content, len(body)
+
+
 async def _load(request: Request, cap_bytes: int) -> None:
     """Reads and decodes the body into the places where FastAPI looks for it."""
     body = await read_capped(request, cap_bytes)
     request._body = body
-    if not body:
-        return
+    if body:
+        request._json = await _decoded(request, body)
+
+
+async def _decoded(request: Request, body: bytes) -> Any:
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise Invalid("bad_media_type", "a body is JSON: send it with Content-Type: application/json")
-    request._json = decode(body) if len(body) < _INLINE_BYTES else await run_in_threadpool(decode, body)
+    return decode(body) if len(body) < INLINE_BYTES else await run_in_threadpool(decode, body)
+
+
+def _unfit_body(rule: str, found: str) -> Invalid:
+    faults = [Fault(None, "body", rule, found)]
+    return Invalid("invalid_request", "the request does not fit its shape: body", faults)
 
 
 def _query_names(dependant: Dependant) -> Iterator[str]:
@@ -90,8 +109,11 @@ def _query_names(dependant: Dependant) -> Iterator[str]:
         yield from _query_names(part)
 
 
-def _check_query(request: Request, known: set[str]) -> None:
-    unknown = sorted(set(request.query_params) - known)
+def check_query(request: Request, known: Collection[str]) -> None:
+    """Refuses a query parameter that is not known (rule 2)."""
+    if not request.scope["query_string"]:
+        return
+    unknown = sorted(set(request.query_params) - set(known))
     if unknown:
         names = [name if name.isascii() and name.isidentifier() else "?" for name in unknown][:20]
         faults = [Fault(None, name[:64], "is not known here", "str") for name in names]

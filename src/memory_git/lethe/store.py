@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import memory_git
 from memory_git.domain.canonical import sha256_hex
-from memory_git.domain.changeset import read_request
+from memory_git.domain.changeset import CreateRequest, read_request
 from memory_git.domain.envelope import MergeKeys
 from memory_git.domain.errors import Invalid, NotFound, Refused, Unavailable
 from memory_git.domain.ids import SHARED_MAIN, check_project_id
@@ -41,7 +41,7 @@ from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.caches import Caches
 from memory_git.lethe.changesets import created_changeset, shown_changeset
 from memory_git.lethe.collector import COLLECTOR
-from memory_git.lethe.commits import create_changeset
+from memory_git.lethe.commits import Created, create_changeset
 from memory_git.lethe.comparing import diff
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.figures import Figures
@@ -233,9 +233,29 @@ class LetheStore:
         with COLLECTOR.at_rest() if is_large else nullcontext():
             return self._create_changeset(request)
 
+    def create_changeset_soon(
+        self, request: Mapping[str, Any], told: Callable[[], None]
+    ) -> Callable[[], tuple[Json, bool]]:
+        """Begins the same without waiting, and gives what to call for the answer once `told` was called, in the writer's thread."""
+        with self._figures.refusals():
+            read = read_request(request, fresh_ids(self._sources.new_id))
+            done = self._database.write_soon(partial(self._create, read), told)
+
+        def answer() -> tuple[Json, bool]:
+            with self._figures.refusals():
+                return self._answered(done())
+
+        return answer
+
     def _create_changeset(self, request: Mapping[str, Any]) -> tuple[Json, bool]:
-        read = read_request(request, fresh_ids(self._sources.new_id))
-        created = self._write(read.project_id, lambda tx: create_changeset(tx, self.feed, read))
+        with self._figures.refusals():
+            read = read_request(request, fresh_ids(self._sources.new_id))
+            return self._answered(self._database.write(partial(self._create, read)))
+
+    def _create(self, read: CreateRequest, connection: Connection) -> Created:
+        return create_changeset(self._transaction(connection, read.project_id), self.feed, read)
+
+    def _answered(self, created: Created) -> tuple[Json, bool]:
         if created.request is None:
             return self.get_changeset(created.row.changeset_id), True
         self._figures.created()

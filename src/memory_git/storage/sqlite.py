@@ -65,6 +65,12 @@ class Database:
             raise _read_only()
         return self._writing.writer.write(work)
 
+    def write_soon(self, work: Callable[[Connection], T], told: Callable[[], None]) -> Callable[[], T]:
+        """Queues a work as `write` does, and gives what to call for its outcome once `told` was called, in the writer's thread."""
+        if self._writing is None:
+            raise _read_only()
+        return self._writing.writer.write_soon(work, told)
+
     def read(self) -> AbstractContextManager[Connection]:
         """Lends a connection on one snapshot, taken on entry; a read inside a read has a snapshot of its own."""
         return self._readers.read()

@@ -38,17 +38,24 @@ _log = logging.getLogger(__name__)
 
 
 class _Request:
-    """One caller's work and, after the commit, what came of it."""
+    """One caller's work and, after the commit, what came of it; `told`, if there is one, is called then in the writer's thread."""
 
-    __slots__ = ("actions", "answered", "error", "result", "work")
+    __slots__ = ("actions", "answered", "error", "result", "told", "work")
 
-    def __init__(self, work: Callable[[Connection], Any]) -> None:
+    def __init__(self, work: Callable[[Connection], Any], told: Action | None = None) -> None:
         self.work = work
+        self.told = told
         self.result: Any = None
         self.error: BaseException | None = None
         self.actions: list[Action] = []
         self.answered = threading.Lock()
         self.answered.acquire()
+
+    def answer(self) -> None:
+        """Lets the caller have its answer."""
+        self.answered.release()
+        if self.told is not None:
+            _act(self.told)
 
     def outcome(self) -> Any:
         """Waits for the answer, then gives the result or raises what the work or the commit raised."""
@@ -93,14 +100,20 @@ class Writer:
             raise RuntimeError(
                 "write() inside a write() or its after-commit action would wait for itself for ever"
             )
-        request = _Request(work)
+        result: T = self._enqueue(_Request(work))()
+        return result
+
+    def write_soon(self, work: Callable[[Connection], T], told: Action) -> Callable[[], T]:
+        """Queues a work and gives what to call for its answer once `told` was called, in the writer's thread: no thread waits for it."""
+        return self._enqueue(_Request(work, told))
+
+    def _enqueue(self, request: _Request) -> Callable[[], Any]:
         with self._gate:
             self.check()
             if self._queue.qsize() >= QUEUE_REQUESTS:
                 raise busy(f"{QUEUE_REQUESTS} writes are waiting already")
             self._queue.put(request)
-        result: T = request.outcome()
-        return result
+        return request.outcome
 
     @property
     def waiting(self) -> int:
@@ -141,7 +154,7 @@ class Writer:
             except BaseException as error:
                 self._refuse(error, batch or list(arriving))
             for request in batch:
-                request.answered.release()
+                request.answer()
 
     def _arriving(self, first: _Request, batch: list[_Request]) -> Iterator[_Request]:
         """Gives the requests of one batch, those that arrive while it runs included, and notes them in `batch`."""
