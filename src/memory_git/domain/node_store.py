@@ -74,12 +74,12 @@ def store_body(nodes: NodeWriter, body: bytes, like: int | None = None) -> Root:
 def reached(bodies: Mapping[int, bytes], roots: Iterable[Root]) -> dict[int, bytes]:
     """Gives those of some nodes that roots reach; a merge that ops were put on leaves others behind."""
     found: dict[int, bytes] = {}
-    waiting = [root.row for root in roots]
+    waiting = [root.row for root in roots if root.row in bodies]
     while waiting:
         row = waiting.pop()
-        if row in bodies and row not in found:
+        if row not in found:
             found[row] = bodies[row]
-            waiting += child_rows(found[row])
+            waiting += bodies.keys() & child_rows(found[row])
     return found
 
 

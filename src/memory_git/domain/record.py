@@ -42,7 +42,7 @@ RETIRED_STATUSES = frozenset({"corrected", "superseded", "duplicate", "retracted
 STATUSES = ACTIVE_STATUSES | RETIRED_STATUSES
 
 
-class Lineage(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Lineage(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """How a memory stands to others: memory ids; the lists are sorted sets."""
 
     corrected_from: tuple[str, ...] = ()
@@ -85,7 +85,7 @@ Attachment = Mapping[str, str]
 """{kind?, source?, note?, status?, summary?}: a piece of evidence or a verification, without provenance."""
 
 
-class Record(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Record(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """The value of one memory at one state. Tags and sources are sorted sets; times are in the wire form."""
 
     memory_id: str
