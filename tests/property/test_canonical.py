@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_git.domain import canonical
 from memory_git.domain.canonical import MAX_DEPTH, MAX_INTEGER, canonical_bytes, decode
 from memory_git.domain.errors import Invalid
 
@@ -108,3 +110,61 @@ def test_a_text_outside_i_json_is_refused(text: str | bytes) -> None:
     with pytest.raises(Invalid) as caught:
         decode(text)
     assert caught.value.code == "bad_json"
+
+
+PIECES = st.sampled_from(
+    [
+        "{",
+        "}",
+        "[",
+        "]",
+        ",",
+        ":",
+        '"a"',
+        '"\\u0061"',
+        '"b:\\":"',
+        '"\\ud800"',
+        '"é"',
+        "0",
+        "-0",
+        "1.0",
+        "1e3",
+        "-1",
+        "9007199254740991",
+        "9007199254740992",
+        "18446744073709551616",
+        "true",
+        "null",
+        "NaN",
+        " ",
+        '"',
+        "\\",
+        "\x01",
+    ]
+)
+TREES = st.recursive(
+    st.sampled_from(['"a"', '"b:\\":"', "1", "1.5", "9007199254740993", "null", '"\\ud800"']),
+    lambda inner: (
+        st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        | st.lists(st.tuples(st.sampled_from(['"a"', '"b"', '"\\u0061"', '":"']), inner), max_size=4).map(
+            lambda members: "{" + ",".join(f"{key} :{item}" for key, item in members) + "}"
+        )
+    ),
+    max_leaves=12,
+)
+NESTED = st.tuples(st.integers(60, 68), st.sampled_from(["[", '{"a":'])).map(
+    lambda many: many[1] * many[0] + "1" + ("]" if many[1] == "[" else "}") * many[0]
+)
+
+
+def read_by(reader: Callable[[str], Any], text: str) -> Any:
+    try:
+        value = reader(text)
+    except Invalid as error:
+        return error.code, error.message
+    return repr(value)
+
+
+@given(st.lists(PIECES, max_size=12).map("".join) | TREES | NESTED)
+def test_the_quick_reader_reads_as_the_strict_one_or_leaves_it_to_it(text: str) -> None:
+    assert read_by(decode, text) == read_by(canonical._decoded, text)

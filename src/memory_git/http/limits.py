@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import hmac
+import itertools
 import secrets
 from collections.abc import Collection
 
@@ -28,13 +29,15 @@ class LastCatch:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
+        self._run = secrets.token_hex(4)
+        self._numbers = itertools.count(secrets.randbits(16))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request_id = scope["request_id"] = secrets.token_hex(8)
+        request_id = scope["request_id"] = f"{self._run}{next(self._numbers):08x}"
         started = finished = False
 
         async def numbered(message: Message) -> None:

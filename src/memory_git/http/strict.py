@@ -14,7 +14,7 @@ from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from memory_git.domain.canonical import decode
@@ -67,6 +67,8 @@ async def read_capped(request: Request, cap_bytes: int) -> bytes:
                 body += chunk
                 if len(body) > cap_bytes:
                     raise _too_large(cap_bytes)
+    except ClientDisconnect:
+        raise Invalid("body_cut_short", "the connection ended before the body did") from None
     except TimeoutError:
         raise Invalid("body_too_slow", f"the body did not arrive within {_READ_S} s") from None
     return bytes(body)
