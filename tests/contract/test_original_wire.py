@@ -5,7 +5,11 @@ The requests are ours, written from what its command line and its plugin were se
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +23,14 @@ from memory_git.http.serving import running
 from memory_git.lethe.store import LetheStore
 
 API_KEY = "the-key-of-this-test"
+MERGE_SECRET = "a-merge-key-of-more-than-32-characters"
 BRANCH = "refs/agents/cli/main"
 MEMORY = "/api/memory"
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[httpx.Client]:
-    keys = MergeKeys((("k1", "a-merge-key-of-more-than-32-characters"),))
+    keys = MergeKeys((("k1", MERGE_SECRET),))
     store = LetheStore.open(tmp_path / "lethe.db", merge_keys=keys)
     app = create_lethe_app(store, api_key=API_KEY)
     headers = {"Authorization": f"Bearer {API_KEY}"}
@@ -264,6 +269,104 @@ def test_a_report_that_says_nothing_usable_is_refused(client: httpx.Client, item
     report = {"assembler_version": "1", "memory_head_changeset_id": begin(client), "items": items}
     answer = client.post("/api/sessions/s/assemblies", json=report)
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid_assembly")
+
+
+def signed_by_the_original(expected: str, new: str, **changes: str) -> dict[str, Any]:
+    """Gives a merge request with an envelope that is signed over its fields in their order."""
+    now = datetime.now(UTC)
+    envelope = {
+        "version": "memory-git-merge/v2",
+        "project_id": "atlas",
+        "ref_name": SHARED_MAIN,
+        "expected_head": expected,
+        "new_head": new,
+        "proposal_id": "018f0000-0000-7000-8000-0000000000aa",
+        "proposal_digest": "a" * 64,
+        "reviewer_principal": "rev",
+        "merger_principal": "mer",
+        "strategy": "fast_forward",
+        "issued_at": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "expires_at": (now + timedelta(minutes=2)).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "nonce": "0123456789abcdef0123456789abcdef",
+        "key_id": "k1",
+        **changes,
+    }
+    content = json.dumps(envelope, separators=(",", ":")).encode()
+    signature = hmac.new(MERGE_SECRET.encode(), content, hashlib.sha256).hexdigest()
+    return {
+        "ref_name": SHARED_MAIN,
+        "expected_head": expected,
+        "new_head": new,
+        "merge_proposal_id": envelope["proposal_id"],
+        "reviewer_principal": "rev",
+        "merge_authorization": json.dumps({"envelope": envelope, "signature": signature}),
+    }
+
+
+def test_a_merge_that_the_originals_charon_signed_lands_once(client: httpx.Client) -> None:
+    root = begin(client)
+    head = commit(client, root, "ann", add("m/one", "tabs"))
+    request = signed_by_the_original(root, head)
+    landed = client.post(f"{MEMORY}/atlas/refs/merge", json=request)
+    assert (landed.status_code, landed.json()["head_changeset_id"]) == (200, head)
+    again = client.post(f"{MEMORY}/atlas/refs/merge", json=request)
+    assert (again.status_code, again.json()["code"]) == (409, "authorization_replayed")
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "status", "code"),
+    [
+        ({"merge_authorization": "{}"}, 403, "invalid_authorization"),
+        ({"merge_authorization": ""}, 400, "invalid_merge_request"),
+        ({"reviewer_principal": "other"}, 403, "invalid_authorization"),
+        ({"merge_proposal_id": "other"}, 403, "invalid_authorization"),
+    ],
+    ids=["malformed", "absent", "another reviewer", "another proposal"],
+)
+def test_a_merge_that_was_not_authorized_so_is_refused(
+    client: httpx.Client, spoilt: dict[str, Any], status: int, code: str
+) -> None:
+    root = begin(client)
+    head = commit(client, root, "ann", add("m/one", "tabs"))
+    request = {**signed_by_the_original(root, head), **spoilt}
+    answer = client.post(f"{MEMORY}/atlas/refs/merge", json=request)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+def test_statuses_are_those_that_clients_of_the_original_expect(client: httpx.Client) -> None:
+    root = begin(client)
+    head = commit(client, root, "ann", add("m/one", "tabs"))
+    create = {
+        "project_id": "atlas",
+        "ref_name": BRANCH,
+        "parent_ids": [head],
+        "author_principal": "ann",
+        "message": "more",
+        "idempotency_key": "more",
+        "ops": [correct("m/one", "spaces")],
+        "expected_head": head,
+        "advance_ref": True,
+    }
+    made = client.post(f"{MEMORY}/changesets", json=create)
+    assert made.status_code == 201
+    assert client.post(f"{MEMORY}/changesets", json={**create, "advance_ref": False}).status_code == 409
+    assert client.post(f"{MEMORY}/changesets", json={**create, "idempotency_key": "x"}).status_code == 409
+    now = made.json()["changeset_id"]
+    other = {**create, "idempotency_key": "y", "parent_ids": [now], "expected_head": now}
+    assert client.post(f"{MEMORY}/changesets", json={**other, "ops": []}).status_code == 400
+    assert client.post(f"{MEMORY}/changesets", json={**other, "ops": [{"op_type": "no"}]}).status_code == 400
+    assert client.post(f"{MEMORY}/changesets", json={**other, "ref_name": SHARED_MAIN}).status_code == 403
+    move = {"ref_name": BRANCH, "expected_head": head, "new_head": head}
+    assert client.post(f"{MEMORY}/atlas/refs/advance", json=move).status_code == 409
+    move = {"ref_name": SHARED_MAIN, "expected_head": root, "new_head": head}
+    assert client.post(f"{MEMORY}/atlas/refs/advance", json=move).status_code == 403
+    move = {"ref_name": "refs/agents/none/main", "expected_head": root, "new_head": head}
+    assert client.post(f"{MEMORY}/atlas/refs/advance", json=move).status_code == 404
+    assert client.get(f"{MEMORY}/changesets/018f0000-0000-7000-8000-000000000000").status_code == 404
+    assert client.get(f"{MEMORY}/manifests/018f0000-0000-7000-8000-000000000000").status_code == 404
+    assert client.get(f"{MEMORY}/atlas/refs/resolve").status_code == 400
+    wrong = {"Authorization": "Bearer wrong"}
+    assert client.get(f"{MEMORY}/projects", headers=wrong).status_code == 401
 
 
 def test_projects_and_health_have_the_names_of_the_original(client: httpx.Client) -> None:

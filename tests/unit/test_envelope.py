@@ -19,6 +19,7 @@ from memory_git.domain.envelope import (
     issue,
     parse_merge_keys,
     sign,
+    signature_holds,
 )
 from memory_git.domain.errors import Invalid, NotAllowed
 
@@ -295,3 +296,45 @@ def test_a_bad_key_list_is_refused_without_showing_a_secret(keys: str) -> None:
 
 def test_merge_keys_never_show_a_secret() -> None:
     assert repr(KEYS) == "MergeKeys('k1', 'k2')"
+
+
+ORIGINALS = {
+    "version": "memory-git-merge/v2",
+    "project_id": "atlas",
+    "ref_name": "refs/shared/main",
+    "expected_head": "018f0000-0000-7000-8000-000000000001",
+    "new_head": "018f0000-0000-7000-8000-000000000002",
+    "proposal_id": "018f0000-0000-7000-8000-000000000003",
+    "proposal_digest": "a" * 64,
+    "reviewer_principal": "rev <é>\u2028",
+    "merger_principal": "mer",
+    "strategy": "fast_forward",
+    "issued_at": "2026-02-03T04:05:06Z",
+    "expires_at": "2026-02-03T04:07:06Z",
+    "nonce": "0123456789abcdef0123456789abcdef",
+    "key_id": "k1",
+}
+SIGNED_BY_THE_ORIGINAL = "a51fea2541a0bedc57479fdfe030ae44cde14579bb3cb5817519b9ae848a0cb8"
+"""What the original's program gave for these fields under the key below (docs/COMPATIBILITY.md)."""
+ORIGINALS_KEYS = MergeKeys((("k1", "a-merge-key-of-more-than-32-characters"),))
+ORIGINALS_REQUEST = MergeRequest(**{name: ORIGINALS[name] for name in asdict(REQUEST)})
+ORIGINALS_TIME = datetime(2026, 2, 3, 4, 5, 30, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["in its order", "in another order"])
+def test_what_the_originals_charon_signed_is_allowed_in_whatever_order_it_comes(turned: bool) -> None:
+    fields = dict(reversed(ORIGINALS.items())) if turned else ORIGINALS
+    wire = json.dumps({"envelope": fields, "signature": SIGNED_BY_THE_ORIGINAL})
+    found = authorize(wire, ORIGINALS_REQUEST, ORIGINALS_KEYS, ORIGINALS_TIME)
+    assert asdict(found) == ORIGINALS
+    assert signature_holds(wire, ORIGINALS_KEYS)
+
+
+@pytest.mark.parametrize("name", [name for name in ORIGINALS if name not in ("version", "key_id")])
+def test_a_changed_field_breaks_the_originals_signature_too(name: str) -> None:
+    value = ORIGINALS[name]
+    changed = {**ORIGINALS, name: value[:-2] + ("1Z" if value.endswith("Z") else "bb")}
+    if name == "strategy":
+        changed[name] = "cherry_pick"
+    wire = json.dumps({"envelope": changed, "signature": SIGNED_BY_THE_ORIGINAL})
+    assert reason_of(wire, ORIGINALS_TIME, ORIGINALS_KEYS, ORIGINALS_REQUEST) == "bad_signature"

@@ -5,7 +5,8 @@ What `authorize` asks, in this order; a failure is NotAllowed `invalid_authoriza
 1. `bad_form`: the wire text is strict JSON of exactly {envelope, signature}; the envelope has exactly its
    fields, all strings; version, strategy, nonce, digest and times are well formed; expiry is after issue.
 2. `unknown_key`: the key id is one of ours.
-3. `bad_signature`: HMAC-SHA256 over the canonical envelope, compared in constant time.
+3. `bad_signature`: HMAC-SHA256 over the canonical envelope, or over its fields in the order of `Envelope`, as the original's
+   Charon signs; both compared in constant time.
 4. `field_mismatch`: each field that the request states too is equal; else the fact `field` names it.
 5. `issued_in_future`: issued at most 60 s ahead of this clock.
 6. `expired`: not expired for longer than 60 s.
@@ -17,6 +18,7 @@ That it is used once is the store's to see to: the nonce is burnt in the merge's
 from __future__ import annotations
 
 import hmac
+import json
 import re
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
@@ -165,7 +167,7 @@ def authorize(wire: object, request: MergeRequest, keys: MergeKeys, now: datetim
     secret = keys.secret(envelope.key_id)
     if secret is None:
         raise _refusal("unknown_key", "the envelope's key id is not known")
-    if not hmac.compare_digest(_signature(signed, secret), signature):
+    if not _is_signed(signed, secret, signature):
         raise _refusal("bad_signature", "the signature is not that of the envelope")
     for name in _REQUEST_FIELDS:
         if signed[name] != getattr(request, name):
@@ -181,7 +183,7 @@ def signature_holds(wire: object, keys: MergeKeys) -> bool:
     except NotAllowed:
         return False
     secret = keys.secret(signed["key_id"])
-    return secret is not None and hmac.compare_digest(_signature(signed, secret), signature)
+    return secret is not None and _is_signed(signed, secret, signature)
 
 
 def _check_clock(issued_at: datetime, expires_at: datetime, now: datetime) -> None:
@@ -234,6 +236,20 @@ def _parse_times(envelope: Envelope) -> tuple[datetime, datetime]:
     if expires_at <= issued_at:
         raise _refusal("bad_form", "expires_at is after issued_at", field="expires_at")
     return issued_at, expires_at
+
+
+def _is_signed(signed: dict[str, Any], secret: bytes, signature: str) -> bool:
+    """Decides whether a signature is of an envelope, in one of the two forms that are signed; both are always computed."""
+    ours = hmac.compare_digest(_signature(signed, secret), signature)
+    theirs = hmac.compare_digest(hmac_hex(secret, _in_order(signed)), signature)
+    return ours or theirs
+
+
+def _in_order(signed: dict[str, Any]) -> bytes:
+    """Gives an envelope's bytes with its fields in the order of `Envelope`."""
+    ordered = {name: signed[name] for name in _ENVELOPE_FIELDS}
+    text = json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").encode("utf-8")
 
 
 def _signature(signed: dict[str, Any], secret: bytes) -> str:
