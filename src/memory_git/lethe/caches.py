@@ -19,8 +19,7 @@ from memory_git.domain.conflict import Authored
 from memory_git.domain.record import Record
 from memory_git.domain.trie import Pair, Root
 from memory_git.storage.connection import Connection
-from memory_git.storage.lethe_history import graph_rows
-from memory_git.storage.lethe_schema import PROJECT_SHIFT
+from memory_git.storage.lethe_history import arrived
 
 if TYPE_CHECKING:
     from memory_git.domain.node_store import NodeWriter
@@ -100,7 +99,7 @@ class Graphs:
     def __init__(self, max_history: int) -> None:
         self._max_history = max_history
         self._graphs: dict[str, CommitGraph] = {}
-        self._last_rows: dict[str, int] = {}
+        self._places: dict[str, int] = {}
         self._lock = threading.Lock()
 
     def of(self, connection: Connection, project_id: str, number: int) -> CommitGraph:
@@ -112,23 +111,23 @@ class Graphs:
     def with_uncommitted(
         self, connection: Connection, project_id: str, number: int
     ) -> tuple[CommitGraph, int]:
-        """Gives a project's graph with every changeset that a connection sees, and the last row of them.
+        """Gives a project's graph with every changeset that a connection sees, and the place behind them.
 
         A writer's rows may be rolled back, and another process may then use them: they count as read only once they are
         durable (`have_read`). The ids stay behind in the graph, where nothing reaches them.
         """
         with self._lock:
             graph = self._graphs.setdefault(project_id, CommitGraph(self._max_history))
-            last = self._last_rows.get(project_id, number << PROJECT_SHIFT)
-            for row, changeset_id, parent_ids in graph_rows(connection, project_id, last):
+            place = self._places.get(project_id, 0)
+            rows, place = arrived(connection, project_id, number, place)
+            for _, changeset_id, parent_ids in rows:
                 graph.append(changeset_id, parent_ids.split())
-                last = row
-            return graph, last
+            return graph, place
 
-    def have_read(self, project_id: str, last_row: int) -> None:
-        """Notes that a graph holds every durable changeset up to a row."""
+    def have_read(self, project_id: str, place: int) -> None:
+        """Notes that a graph holds every durable changeset that arrived before a place."""
         with self._lock:
-            self._last_rows[project_id] = max(last_row, self._last_rows.get(project_id, 0))
+            self._places[project_id] = max(place, self._places.get(project_id, 0))
 
 
 class Caches:

@@ -108,7 +108,7 @@ def _kept(view: View, states: list[StateRow], far: int) -> set[int]:
     """Gives the rows of the changesets that keep their nodes."""
     named = set(_named(view))
     made = lethe_nodes.counts_made(view.connection, view.project_id, view.project.number)
-    greatest = lethe_states.last_row(view.connection, "node", view.project.number)
+    greatest = lethe_states.last_row(view.connection, view.project_id, "node", view.project.number)
     ways: dict[str, int] = {}
     kept = set()
     for state in states:
@@ -133,7 +133,7 @@ def _crosses(view: View, state: StateRow) -> bool:
 
 def _named(view: View) -> Iterator[str]:
     """Yields the changesets that something names, and the newest."""
-    newest = lethe_states.last_row(view.connection, "changeset", view.project.number)
+    newest = lethe_states.last_row(view.connection, view.project_id, "changeset", view.project.number)
     yield from lethe_history.changeset_ids(view.connection, view.project_id, [newest]).values()
     if view.project.root_changeset_id:
         yield view.project.root_changeset_id

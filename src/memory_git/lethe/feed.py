@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 from collections import deque
@@ -35,12 +36,15 @@ class FeedEvent:
 class Feed:
     """A ring of the latest events, shared by the threads of one process."""
 
-    def __init__(self, capacity: int = 4096, epoch: str | None = None) -> None:
+    def __init__(
+        self, capacity: int = 4096, epoch: str | None = None, announce: Callable[[str], None] | None = None
+    ) -> None:
         self._epoch = epoch or secrets.token_hex(4)
         self._events: deque[FeedEvent] = deque(maxlen=capacity)
         self._count = 0
         self._wakes: set[Callable[[], None]] = set()
         self._lock = threading.Lock()
+        self._announce = announce
         self.closed = False
 
     @property
@@ -49,7 +53,25 @@ class Feed:
         return f"{self._epoch}-{self._count}"
 
     def publish(self, event_type: str, project_id: str, **facts: Any) -> FeedEvent:
-        """Appends an event and wakes every watcher; gives the event with its position."""
+        """Appends an event and wakes every watcher, of other processes too; gives the event with its position."""
+        if self._announce is not None:
+            self._announce(json.dumps([event_type, project_id, facts]))
+        return self._append(event_type, project_id, facts)
+
+    def hear(self, notice: str) -> None:
+        """Appends what another process published."""
+        event_type, project_id, facts = json.loads(notice)
+        self._append(event_type, project_id, facts)
+
+    def begin_anew(self) -> None:
+        """Tells every watcher to read the state anew: events of other processes may have been lost."""
+        with self._lock:
+            self._epoch = secrets.token_hex(4)
+            wakes = list(self._wakes)
+        for wake in wakes:
+            wake()
+
+    def _append(self, event_type: str, project_id: str, facts: dict[str, Any]) -> FeedEvent:
         with self._lock:
             self._count += 1
             event = FeedEvent(self.position, event_type, project_id, facts)

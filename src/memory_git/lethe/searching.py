@@ -40,7 +40,9 @@ def _in_order(found: dict[str, tuple[Entry, Record]]) -> list[tuple[Entry, Recor
 def _candidate_rows(view: View, wanted: list[str]) -> list[int]:
     rows: dict[int, None] = {}
     for word in wanted:
-        for row in lethe_states.versions_with_word(view.connection, view.project.number, word):
+        for row in lethe_states.versions_with_word(
+            view.connection, view.project_id, view.project.number, word
+        ):
             rows[row] = None
     return list(rows)
 

@@ -30,6 +30,7 @@ from memory_git.lethe import (
     history,
     manifests,
     planning,
+    preparing,
     projects,
     protected,
     redaction,
@@ -37,6 +38,7 @@ from memory_git.lethe import (
 )
 from memory_git.lethe.active import ActiveIndexes
 from memory_git.lethe.adopting import Adopting
+from memory_git.lethe.ahead import commit_turn
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.caches import Caches
 from memory_git.lethe.changesets import created_changeset, shown_changeset
@@ -54,9 +56,12 @@ from memory_git.lethe.sources import Sources
 from memory_git.lethe.transaction import Transaction
 from memory_git.lethe.verify import verify_project
 from memory_git.storage import lethe_history, lethe_receipts, lethe_redaction
+from memory_git.storage.connection import Connection
+from memory_git.storage.engine import Database, Turn
 from memory_git.storage.lethe_events import get_event, list_events
 from memory_git.storage.lethe_schema import SCHEMA
-from memory_git.storage.sqlite import Connection, Database, SqliteSettings
+from memory_git.storage.opening import open_database
+from memory_git.storage.settings import SqliteSettings
 
 T = TypeVar("T")
 DEFAULT_MAX_HISTORY = 1_000_000
@@ -73,7 +78,7 @@ _ABSENT = {
 
 
 class LetheStore:
-    """One lethe.db, opened by one process; any number of threads may call the verbs."""
+    """One lethe.db, or one schema of a PostgreSQL database; any number of threads may call the verbs."""
 
     def __init__(
         self,
@@ -91,12 +96,13 @@ class LetheStore:
         self._indexes = ActiveIndexes()
         self._figures = Figures()
         self.read_only = read_only
-        self.feed = Feed()
+        self.feed = Feed(announce=database.announce if database.is_shared else None)
+        database.hear(self.feed.hear, self.feed.begin_anew)
 
     @classmethod
     def open(
         cls,
-        path: Path,
+        place: Path | str,
         *,
         merge_keys: MergeKeys | None,
         recovery_readonly: bool = False,
@@ -104,8 +110,8 @@ class LetheStore:
         sources: Sources | None = None,
         max_history: int = DEFAULT_MAX_HISTORY,
     ) -> LetheStore:
-        """Opens or creates the database; in recovery nothing is written, and every read works."""
-        database = Database.open(path, SCHEMA, settings or SqliteSettings(), read_only=recovery_readonly)
+        """Opens or creates a file, or opens the database at a URL; in recovery nothing is written, and every read works."""
+        database = open_database(place, SCHEMA, settings or SqliteSettings(), read_only=recovery_readonly)
         return cls(database, merge_keys, sources or Sources(), max_history, read_only=recovery_readonly)
 
     def close(self) -> None:
@@ -129,9 +135,11 @@ class LetheStore:
                 raise NotFound(_ABSENT[kind], f"no such {kind}")
             yield View(connection, projects.require_project(connection, project_id), self._caches)
 
-    def _write(self, project_id: str, work: Callable[[Transaction], T]) -> T:
+    def _write(self, project_id: str, work: Callable[[Transaction], T], turn: Turn | None = None) -> T:
         with self._figures.refusals():
-            return self._database.write(lambda connection: work(self._transaction(connection, project_id)))
+            return self._database.write(
+                lambda connection: work(self._transaction(connection, project_id)), turn or Turn(project_id)
+            )
 
     def _transaction(self, connection: Connection, project_id: str) -> Transaction:
         return Transaction(
@@ -161,7 +169,8 @@ class LetheStore:
             self._database.write(
                 lambda connection: projects.init_project(
                     connection, project_id, self._caches, self._sources, self.feed
-                )
+                ),
+                Turn(project_id),
             )
         with self._view(project_id) as view:
             root = view.changeset(view.project.root_changeset_id or "")
@@ -177,6 +186,7 @@ class LetheStore:
             lambda tx: refs.shown_ref(
                 refs.create_branch(tx, self.feed, ref_name, head_changeset_id, principal, protected)
             ),
+            Turn(project_id, ref_name),
         )
 
     def list_refs(self, project_id: str) -> list[Json]:
@@ -205,6 +215,7 @@ class LetheStore:
             lambda tx: refs.shown_ref(
                 refs.advance_ref(tx, self.feed, ref_name, expected_head, new_head, principal)
             ),
+            Turn(project_id, ref_name),
         )
 
     def merge_ref(self, project_id: str, request: Mapping[str, Any]) -> Json:
@@ -238,8 +249,9 @@ class LetheStore:
     ) -> Callable[[], tuple[Json, bool]]:
         """Begins the same without waiting, and gives what to call for the answer once `told` was called, in the writer's thread."""
         with self._figures.refusals():
-            read = read_request(request, fresh_ids(self._sources.new_id))
-            done = self._database.write_soon(partial(self._create, read), told)
+            read = self._read(request)
+            turn = commit_turn(read, self._caches)
+            done = self._database.write_soon(partial(self._create, read), told, turn)
 
         def answer() -> tuple[Json, bool]:
             with self._figures.refusals():
@@ -249,8 +261,18 @@ class LetheStore:
 
     def _create_changeset(self, request: Mapping[str, Any]) -> tuple[Json, bool]:
         with self._figures.refusals():
-            read = read_request(request, fresh_ids(self._sources.new_id))
-            return self._answered(self._database.write(partial(self._create, read)))
+            read = self._read(request)
+            turn = commit_turn(read, self._caches)
+            return self._answered(self._database.write(partial(self._create, read), turn))
+
+    def _read(self, request: Mapping[str, Any]) -> CreateRequest:
+        return read_request(request, preparing.ids_for(request, fresh_ids(self._sources.new_id)))
+
+    def prepare_changeset(self, request: Mapping[str, Any]) -> Json:
+        """Gives the authored view of a create request, for its author to sign; stores nothing."""
+        read = self._read(request)
+        with self._view(read.project_id) as view:
+            return preparing.prepare(view, read, self._sources)
 
     def _create(self, read: CreateRequest, connection: Connection) -> Created:
         return create_changeset(self._transaction(connection, read.project_id), self.feed, read)
@@ -481,7 +503,7 @@ class LetheStore:
             transaction = Transaction(connection, project, self._caches, self._sources)
             return events.shown_event(events.append(transaction, event))
 
-        return self._database.write(work)
+        return self._database.write(work, Turn(project_id))
 
     def list_events(
         self, project_id: str, *, after: int = 0, limit: int = 100, audience: Audience | None = None
@@ -607,13 +629,13 @@ class LetheStore:
 
     def ready(self) -> Json:
         """Gives `{status, mode, engine, schema_version, durability}`, or raises Unavailable."""
-        self._database.check()
+        durability = self._database.check()
         return {
             "status": "ok",
             "mode": MODE,
-            "engine": "sqlite",
+            "engine": self._database.name,
             "schema_version": len(SCHEMA.migrations),
-            "durability": "recovery_readonly" if self.read_only else "wal, synchronous full",
+            "durability": durability,
         }
 
     def backup(self, to_directory: str) -> Json:
@@ -623,9 +645,10 @@ class LetheStore:
             raise Invalid("bad_path", "the directory to back up into is an absolute path")
         if not to.is_dir():
             raise Unavailable("backup_directory", "the directory to back up into is not there")
-        self._database.backup(to / self._database.path.name)
-        content = (to / self._database.path.name).read_bytes()
-        copy = Database.open(to / self._database.path.name, SCHEMA, read_only=True)
+        file = to / Path(self._database.place).name
+        self._database.backup(file)
+        content = file.read_bytes()
+        copy = open_database(file, SCHEMA, read_only=True)
         with copy.read() as connection:
             heads = {
                 project_id: {
@@ -636,7 +659,7 @@ class LetheStore:
             }
         copy.close()
         return {
-            "file": self._database.path.name,
+            "file": file.name,
             "sha256": sha256_hex(content),
             "heads": heads,
             "schema_version": len(SCHEMA.migrations),

@@ -57,6 +57,8 @@ class Transaction(View):
 
     def next_row(self, table: str) -> int:
         """Gives a row that was never given out before, not even to a write that was rolled back."""
+        if self.connection.is_postgres:
+            return self.connection.new_row(table, self.project.number)
         last = self._last_rows.get(table)
         if last is None:
             last = max(self.caches.last_rows.get((self.project_id, table), 0), self._stored_last_row(table))
@@ -66,7 +68,7 @@ class Transaction(View):
     def _stored_last_row(self, table: str) -> int:
         return self.connection.recall(
             ("last row", self.project_id, table),
-            lambda: lethe_states.last_row(self.connection, table, self.project.number),
+            lambda: lethe_states.last_row(self.connection, self.project_id, table, self.project.number),
         )
 
     def graph(self) -> CommitGraph:
@@ -121,7 +123,9 @@ class Transaction(View):
         for row, body in sorted(nodes.items()):
             like = self._likes.get(row)
             is_stored = like is not None and (like in nodes or like not in self._nodes)
-            below = self._steps_of(like, steps) if like is not None and is_stored else MOST_STEPS
+            below = (
+                self._steps_of(like, steps) if like is not None and like < row and is_stored else MOST_STEPS
+            )
             base = self._known_node(like) if like is not None and below < MOST_STEPS else None
             made = packed(body, base) if base is not None else None
             steps[row] = 0 if made is None else below + 1
@@ -149,6 +153,9 @@ class Transaction(View):
     def foresee(self, memory_ids: Sequence[str]) -> None:
         """Reads salts and events of many memories at once, where asking for each alone would cost a query."""
         at = (self.connection, self.project_id)
+        if self.connection.is_postgres:
+            for name in sorted(memory_ids):
+                self.connection.lock("memory", self.project_id, name)
         self._stored_salts |= lethe_states.salts_of(*at, [*map(lethe_states.indexed_key, memory_ids)])
         self._events = lethe_events.contents_of(*at, [name for name in memory_ids if is_uuid(name)])
         self._foreseen = frozenset(memory_ids)
@@ -159,6 +166,8 @@ class Transaction(View):
         """Gives a memory's salt, made at first sight."""
         known = self._salts.get(memory_id) or self._stored_salts.get(memory_id)
         if known is None and memory_id not in self._foreseen:
+            # Two that see a memory first, on two refs at once, must give it one salt.
+            self.connection.lock("memory", self.project_id, memory_id)
             known = self._known_salt(memory_id)
         if known is None:
             known = self._salts[memory_id] = self.sources.new_salt()
@@ -220,7 +229,7 @@ class Transaction(View):
         claimed = ((claim, row) for row, found in claims.items() for claim in found)
         lethe_states.put_claims(self.connection, self.project_id, claimed)
         texts = [(row, indexed_text(record)) for row, record in self._records.items() if record.is_active]
-        lethe_states.put_words(self.connection, texts)
+        lethe_states.put_words(self.connection, self.project_id, texts)
         self._hand_on(nodes, claims)
         for kept in (self._nodes, self._likes, self._versions, self._edges, self._salts, self._records):
             kept.clear()

@@ -33,7 +33,9 @@ def check_versions_indexed(view: View, report: Report) -> None:
         report.fault("claim", version, "the claim index is not what the versions make")
     for word, rows in sorted(rows_of.items()):
         with report.each("indexed word", word):
-            indexed = lethe_states.versions_with_word(view.connection, view.project.number, word)
+            indexed = lethe_states.versions_with_word(
+                view.connection, view.project_id, view.project.number, word
+            )
             for version in sorted(rows ^ set(indexed)):
                 report.fault("version_words", version, "the word index is not what the versions make")
 

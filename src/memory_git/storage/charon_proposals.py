@@ -117,7 +117,7 @@ def page(
     marks = ", ".join("?" * len(statuses))
     rows = connection.rows(
         f"SELECT {_PROPOSAL} FROM proposal WHERE project_id = ? AND status IN ({marks}) "
-        "AND (? IS NULL OR proposal_id < ?) ORDER BY proposal_id DESC LIMIT ?",
+        "AND (CAST(? AS TEXT) IS NULL OR proposal_id < ?) ORDER BY proposal_id DESC LIMIT ?",
         (project_id, *statuses, before, before, limit),
     )
     return [_proposal(row) for row in rows]

@@ -20,6 +20,8 @@ class Connection:
     """Statements on one open transaction; never used by two threads at once."""
 
     __slots__ = ("_actions", "_driver", "_failure", "_later", "_settled", "_writes", "memo")
+    is_postgres = False
+    """Where a table's function has another way on the other engine (`postgres_connection`)."""
 
     def __init__(self, driver: apsw.Connection, *, writes: bool = False) -> None:
         self._driver = driver
@@ -124,6 +126,13 @@ class Connection:
                 self.execute("ROLLBACK TO part")
                 self.execute("RELEASE part")
             raise
+
+    def lock(self, *names: str, shared: bool = False) -> None:
+        """Waits until nobody else holds a name; here one thread writes at a time, and there is nothing to wait for."""
+
+    def new_row(self, table: str, number: int) -> int:
+        """Gives a row that nobody else was or will be given, where the database counts them (`is_postgres`)."""
+        raise NotImplementedError(f"the rows of {table} are counted in memory")
 
     def after_commit(self, action: Action) -> None:
         """Leaves an action for the writer to run once the commit is durable, before the answer."""

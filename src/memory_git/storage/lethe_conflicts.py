@@ -103,7 +103,8 @@ def set_conflict_status(connection: Connection, row: ConflictRow) -> None:
 def bind(connection: Connection, project_id: str, proposal_id: str, conflict_id: str) -> None:
     """Notes that a proposal meets a conflict."""
     connection.execute(
-        "INSERT OR IGNORE INTO conflict_proposal VALUES (?, ?, ?)", (project_id, proposal_id, conflict_id)
+        "INSERT INTO conflict_proposal VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        (project_id, proposal_id, conflict_id),
     )
 
 

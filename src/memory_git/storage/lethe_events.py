@@ -60,7 +60,7 @@ def get_event(connection: Connection, project_id: str, event_id: str) -> EventRo
 def contents_of(connection: Connection, project_id: str, event_ids: Sequence[str]) -> dict[str, str]:
     """Gives the contents of those of many events that are there and have one, by event id."""
     rows = connection.rows(
-        "SELECT event_id, content FROM json_each(?) AS wanted CROSS JOIN event ON project_id = ? AND event_id = wanted.value"
+        "SELECT event_id, content FROM json_each(?) AS named CROSS JOIN event ON project_id = ? AND event_id = named.value"
         " WHERE content IS NOT NULL",
         (json.dumps(list(event_ids)), project_id),
     )

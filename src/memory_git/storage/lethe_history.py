@@ -323,6 +323,25 @@ def graph_rows(connection: Connection, project_id: str, after: int) -> list[tupl
     )
 
 
+def arrived(
+    connection: Connection, project_id: str, number: int, place: int
+) -> tuple[list[tuple[int, str, str]], int]:
+    """Gives changesets that arrived beyond a place, as `graph_rows`, some perhaps again, and the place behind them; 0 is the beginning.
+
+    Where many write at once, rows are seen in another order than they are counted: the place is then the oldest transaction
+    that may still be under way, and all that the transactions before it wrote was given.
+    """
+    if not connection.is_postgres:
+        rows = graph_rows(connection, project_id, place or row_range(number)[0])
+        return rows, rows[-1][0] if rows else place
+    found = connection.rows(
+        "SELECT id, changeset_id, parent_ids, pg_snapshot_xmin(pg_current_snapshot()) FROM changeset"
+        " WHERE project_id = ? AND arrived >= ? ORDER BY id",
+        (project_id, place),
+    )
+    return [row[:3] for row in found], found[0][3] if found else place
+
+
 def changeset_ids(connection: Connection, project_id: str, rows: Iterable[int]) -> dict[int, str]:
     """Gives the ids of changesets by their rows."""
     found: dict[int, str] = {}
@@ -338,8 +357,8 @@ def changeset_ids(connection: Connection, project_id: str, rows: Iterable[int]) 
 def changeset_rows(connection: Connection, project_id: str, names: Sequence[str]) -> dict[str, int]:
     """Gives the rows of changesets by their ids."""
     rows = connection.rows(
-        "SELECT changeset_id, changeset.id FROM json_each(?) AS wanted"
-        " CROSS JOIN changeset ON project_id = ? AND changeset_id = wanted.value",
+        "SELECT changeset_id, changeset.id FROM json_each(?) AS named"
+        " CROSS JOIN changeset ON project_id = ? AND changeset_id = named.value",
         (json.dumps(names), project_id),
     )
     return dict(rows)

@@ -35,7 +35,7 @@ class MadeEdge(NamedTuple):
 class MadeRows:
     """Reads what changesets made, one after the other; quickest in the order of their rows.
 
-    Neither table has an index for it: rows of a project ascend with the changesets that made them.
+    On SQLite neither table has an index for it: rows of a project ascend with the changesets that made them.
     """
 
     def __init__(self, connection: Connection, project_id: str, number: int) -> None:
@@ -54,6 +54,11 @@ class MadeRows:
         return [MadeEdge(*row) for row in self._made("edge", changeset_row)]
 
     def _made(self, table: str, changeset_row: int) -> list[tuple[Any, ...]]:
+        if self._connection.is_postgres:
+            return self._connection.rows(
+                f"SELECT id, {_COLUMNS[table]} FROM {table} WHERE project_id = ? AND changeset_row = ? ORDER BY id",
+                (self._project_id, changeset_row),
+            )
         place = self._first(table, changeset_row)
         made: list[tuple[Any, ...]] = []
         while page := self._page(table, place, _PAGE):

@@ -81,7 +81,8 @@ def put_manifest(connection: Connection, row: ManifestRow) -> None:
 def burn_nonce(connection: Connection, project_id: str, nonce: str, proposal_id: str, at: str) -> bool:
     """Uses a nonce up; False when it was used before."""
     connection.execute(
-        "INSERT OR IGNORE INTO merge_nonce VALUES (?, ?, ?, ?)", (project_id, nonce, proposal_id, at)
+        "INSERT INTO merge_nonce VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        (project_id, nonce, proposal_id, at),
     )
     return connection.changes() == 1
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 
 from memory_git.storage.connection import Connection
-from memory_git.storage.lethe_states import claim_key, indexed_key
+from memory_git.storage.lethe_states import claim_key, erase_words, indexed_key
 
 _REDACTION = "project_id, seq, redaction_id, memory_ids, principal, reason, versions, ops, events, at, redaction_digest"
 KEPT_OPS = ("mark_duplicate", "add_relationship", "remove_relationship")
@@ -68,7 +68,8 @@ def put_redaction(connection: Connection, row: RedactionRow, memory_ids: list[st
     """Records a redaction."""
     connection.execute("INSERT INTO redaction VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(row))
     connection.execute_many(
-        "INSERT OR REPLACE INTO redacted_memory VALUES (?, ?, ?)",
+        "INSERT INTO redacted_memory VALUES (?, ?, ?) ON CONFLICT (project_id, memory_id)"
+        " DO UPDATE SET redaction_seq = excluded.redaction_seq",
         [(row.project_id, memory_id, row.seq) for memory_id in memory_ids],
     )
 
@@ -94,11 +95,13 @@ def erase_versions(
         "DELETE FROM claim WHERE project_id = ? AND claim = ? AND version_row = ?",
         [(project_id, claim_key(claim), row) for row, claims in claims_of_rows.items() for claim in claims],
     )
-    connection.execute_many("DELETE FROM version_words WHERE rowid = ?", [(row,) for row in claims_of_rows])
+    erase_words(connection, project_id, claims_of_rows)
 
 
 def merge_words(connection: Connection) -> None:
     """Writes the word index anew without what was deleted: a deletion only marks, and the words stay until then."""
+    if connection.is_postgres:
+        return
     connection.execute("INSERT INTO version_words (version_words) VALUES ('optimize')")
 
 

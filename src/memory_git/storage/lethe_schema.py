@@ -256,7 +256,26 @@ CREATE TABLE assembly (
 CREATE UNIQUE INDEX assembly_by_id ON assembly (project_id, assembly_id);
 """
 
-SCHEMA = Schema("lethe", (_TABLES,))
+_ON_POSTGRES = """
+CREATE SEQUENCE row_block CACHE 1;
+
+ALTER TABLE changeset ADD COLUMN arrived xid8 NOT NULL DEFAULT pg_current_xact_id();
+CREATE INDEX changeset_arrived ON changeset (project_id, arrived);
+
+CREATE INDEX version_made_by ON version (project_id, changeset_row);
+CREATE INDEX edge_made_by ON edge (project_id, changeset_row);
+
+CREATE TABLE version_words (
+    project_id text COLLATE "C" NOT NULL,
+    version_row bigint NOT NULL,
+    words bigint[] NOT NULL,
+    PRIMARY KEY (project_id, version_row)
+);
+CREATE INDEX version_of_word ON version_words USING gin (words);
+"""
+"""Rows come from blocks of one sequence, and the order of arrival is told by transactions, which end in any order (decision 14)."""
+
+SCHEMA = Schema("lethe", (_TABLES,), (_ON_POSTGRES,))
 
 PROJECT_SHIFT = 40
 FIRST_ROW = 1 << PROJECT_SHIFT

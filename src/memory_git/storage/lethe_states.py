@@ -10,6 +10,7 @@ from typing import NamedTuple
 import orjson
 
 from memory_git.domain.state_root import memory_key
+from memory_git.domain.words import words
 from memory_git.storage.connection import Connection
 from memory_git.storage.lethe_schema import row_range
 
@@ -60,11 +61,14 @@ def key_index(key: bytes) -> int:
     return int.from_bytes(key[:8], signed=True)
 
 
-def last_row(connection: Connection, table: str, number: int) -> int:
+def last_row(connection: Connection, project_id: str, table: str, number: int) -> int:
     """Gives the greatest row that a project has in a table, or the one before its first."""
     assert table in _TABLES_WITH_ROWS, table
     least, beyond = row_range(number)
-    found = connection.value(f"SELECT max(id) FROM {table} WHERE id >= ? AND id < ?", (least, beyond))
+    found = connection.value(
+        f"SELECT id FROM {table} WHERE id >= ? AND id < ? AND +project_id = ? ORDER BY id DESC LIMIT 1",
+        (least, beyond, project_id),
+    )
     return least if found is None else int(found)
 
 
@@ -205,7 +209,7 @@ def claim_key(claim: str) -> int:
 def put_claims(connection: Connection, project_id: str, claims: Iterable[tuple[str, int]]) -> None:
     """Indexes versions under their claims."""
     rows = sorted([(project_id, claim_key(claim), row) for claim, row in claims])
-    connection.execute_later("INSERT OR IGNORE INTO claim VALUES (?, ?, ?)", rows)
+    connection.execute_later("INSERT INTO claim VALUES (?, ?, ?) ON CONFLICT DO NOTHING", rows)
 
 
 def claim_rows(connection: Connection, project_id: str, claims: Sequence[str]) -> dict[str, list[int]]:
@@ -238,18 +242,49 @@ def claims_of_version(connection: Connection, project_id: str) -> list[tuple[int
     )
 
 
-def put_words(connection: Connection, versions: Iterable[tuple[int, str]]) -> None:
+def put_words(connection: Connection, project_id: str, versions: Iterable[tuple[int, str]]) -> None:
     """Indexes the words of versions, given as text split by spaces."""
-    connection.execute_later("INSERT INTO version_words (rowid, words) VALUES (?, ?)", list(versions))
+    if connection.is_postgres:
+        rows = [(project_id, row, _word_keys(project_id, words(text))) for row, text in versions]
+        connection.execute_later(
+            "INSERT INTO version_words VALUES (?, ?, CAST(CAST(? AS text) AS bigint[]))", rows
+        )
+    else:
+        connection.execute_later("INSERT INTO version_words (rowid, words) VALUES (?, ?)", list(versions))
 
 
-def versions_with_word(connection: Connection, number: int, word: str) -> list[int]:
+def versions_with_word(connection: Connection, project_id: str, number: int, word: str) -> list[int]:
     """Gives rows of a project's versions that hold a word, newest first."""
     connection.settle()
     least, beyond = row_range(number)
     quoted = '"' + word.replace('"', '""') + '"'
-    rows = connection.rows(
-        "SELECT rowid FROM version_words WHERE version_words MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC",
-        (quoted, least, beyond),
-    )
+    if connection.is_postgres:
+        rows = connection.rows(
+            "SELECT version_row FROM version_words WHERE project_id = ?"
+            " AND words @> CAST(CAST(? AS text) AS bigint[]) ORDER BY version_row DESC",
+            (project_id, _word_keys(project_id, [word])),
+        )
+    else:
+        rows = connection.rows(
+            "SELECT rowid FROM version_words WHERE version_words MATCH ? AND rowid >= ? AND rowid < ? ORDER BY rowid DESC",
+            (quoted, least, beyond),
+        )
     return [row for (row,) in rows]
+
+
+def erase_words(connection: Connection, project_id: str, rows: Iterable[int]) -> None:
+    """Takes versions out of the word index."""
+    if connection.is_postgres:
+        sql = "DELETE FROM version_words WHERE project_id = ? AND version_row = ?"
+        connection.execute_many(sql, [(project_id, row) for row in rows])
+    else:
+        connection.execute_many("DELETE FROM version_words WHERE rowid = ?", [(row,) for row in rows])
+
+
+def _word_keys(project_id: str, found: Iterable[str]) -> str:
+    """Gives the indexed forms of a project's words, as PostgreSQL writes an array: so an index over all projects is looked up by project."""
+    keys = {
+        int.from_bytes(hashlib.blake2b(f"{project_id}\0{word}".encode(), digest_size=8).digest(), signed=True)
+        for word in found
+    }
+    return f"{{{','.join(map(str, sorted(keys)))}}}"

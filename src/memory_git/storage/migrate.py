@@ -16,6 +16,8 @@ class Schema:
 
     name: str
     migrations: tuple[str, ...]
+    postgres: tuple[str, ...] = ()
+    """What each migration needs on PostgreSQL besides, where its text is told as that engine takes it (`dialect`)."""
 
     @property
     def application_id(self) -> int:

@@ -12,6 +12,7 @@ import apsw
 from memory_git.domain.errors import Unavailable
 from memory_git.storage import backup, birth
 from memory_git.storage.connection import Connection, Value
+from memory_git.storage.engine import ANY, Turn
 from memory_git.storage.errors import translate
 from memory_git.storage.migrate import Schema, require_current
 from memory_git.storage.readers import Readers
@@ -55,18 +56,30 @@ class Database:
         except OSError as error:
             raise birth.unusable(path, error) from error
 
-    def write(self, work: Callable[[Connection], T]) -> T:
+    name = "sqlite"
+    is_shared = False
+
+    @property
+    def place(self) -> str:
+        """The path of the file."""
+        return str(self.path)
+
+    def write(self, work: Callable[[Connection], T], turn: Turn = ANY) -> T:
         """Gives what the work returned once it is durable; an exception of the work undoes it and is raised here.
 
         Works of many callers share one commit, each in its savepoint. A work runs on the writer's thread, once,
-        and must not call write() on this database.
+        and must not call write() on this database. One writes at a time here, so `turn` says nothing.
         """
+        del turn
         if self._writing is None:
             raise _read_only()
         return self._writing.writer.write(work)
 
-    def write_soon(self, work: Callable[[Connection], T], told: Callable[[], None]) -> Callable[[], T]:
+    def write_soon(
+        self, work: Callable[[Connection], T], told: Callable[[], None], turn: Turn = ANY
+    ) -> Callable[[], T]:
         """Queues a work as `write` does, and gives what to call for its outcome once `told` was called, in the writer's thread."""
+        del turn
         if self._writing is None:
             raise _read_only()
         return self._writing.writer.write_soon(work, told)
@@ -100,14 +113,21 @@ class Database:
         """Counts the writes in the queue, about; for metrics."""
         return self._writing.writer.waiting if self._writing else 0
 
-    def check(self) -> None:
-        """Refuses with the reason when the database can't be read, or can't be written though it should be."""
+    def check(self) -> str:
+        """Gives how durable a commit is; refuses with the reason when the database can't be read, or written though it should be."""
         if self._writing is not None:
             self._writing.writer.check()
         with self.read() as connection:
             version = connection.value("PRAGMA user_version")
         if version != len(self._schema.migrations):
             raise Unavailable("schema_newer", "another program has migrated the database; restart this one")
+        return "recovery_readonly" if self._writing is None else "wal, synchronous full"
+
+    def announce(self, notice: str) -> None:
+        """Does nothing: who else has the file open reads it."""
+
+    def hear(self, notice: Callable[[str], None], missed: Callable[[], None]) -> None:
+        """Does nothing, like `announce`."""
 
     def close(self) -> None:
         """Answers the writes that wait, moves the WAL into the file, and closes; a second call does nothing."""
