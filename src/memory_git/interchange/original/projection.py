@@ -117,7 +117,8 @@ def _follow(op: Op, wanted: set[str], found: dict[str, Outcome]) -> None:
         _retire(found.setdefault(target, Outcome()), "duplicate", result)
     elif op.op_type == "propose_deprecation" and target in wanted:
         outcome = found.setdefault(target, Outcome())
-        outcome.status, outcome.reason = "deprecation_proposed", op.payload["reason"]
+        if outcome.is_active:
+            outcome.status, outcome.reason = "deprecation_proposed", op.payload["reason"]
 
 
 def _correct(op: Op, found: dict[str, Outcome], target: str, result: str) -> None:

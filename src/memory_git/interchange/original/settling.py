@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from memory_git.domain.ops import CONTENT_KEYS, RECORD_KEYS, Op
+from memory_git.domain.ops import RECORD_KEYS, Op
 from memory_git.domain.record import Conflicted, Record
 from memory_git.interchange.imported import Findings
 from memory_git.interchange.original.projection import Outcome
@@ -19,6 +19,23 @@ from memory_git.interchange.original.projection import Outcome
 _TRUST = "human"
 _REPLACED = "both sides replaced it, each by another memory"
 _NOT_ASSIGNED = frozenset({"approval"})
+_NEVER_EMPTY = frozenset({"content", "kind", "visibility"})
+_EMPTIED = frozenset(
+    {
+        "event_type",
+        "scope",
+        "subject",
+        "fact_key",
+        "tags",
+        "confidence",
+        "valid_from",
+        "valid_to",
+        "protected",
+        "summary",
+    }
+)
+"""What a memory has here only if the original's ops say it."""
+_DEFAULTS = {"kind": "observation"}
 
 
 def settle(item: Conflicted, outcome: Outcome | None, attempt: int) -> list[Op]:
@@ -36,16 +53,9 @@ def settle(item: Conflicted, outcome: Outcome | None, attempt: int) -> list[Op]:
 
 def _assigning(item: Conflicted, outcome: Outcome) -> list[Op]:
     """Gives the correction that answers every open field with the original's value, and sets what merged otherwise."""
-    open_fields = item.fields & RECORD_KEYS
-    assigned = {
-        name: value
-        for name, value in outcome.fields.items()
-        if name in open_fields
-        or (name not in _NOT_ASSIGNED and _plain(getattr(item.merged, name)) != _as_kept(value))
-    }
-    emptied = sorted(open_fields - assigned.keys() - {"content", "kind", "visibility"})
-    kept = {} if "content" in assigned else {"content": item.left.content}
-    payload: dict[str, Any] = {**kept, **assigned, "source_trust": item.merged.source_trust or _TRUST}
+    changes, emptied = _differences(item.merged, outcome, item.fields & RECORD_KEYS)
+    payload: dict[str, Any] = {"content": item.merged.content, **changes}
+    payload["source_trust"] = item.merged.source_trust or _TRUST
     if emptied:
         payload["clear"] = emptied
     if item.fields - RECORD_KEYS:
@@ -56,20 +66,30 @@ def _assigning(item: Conflicted, outcome: Outcome) -> list[Op]:
     return ops
 
 
+def _differences(
+    record: Record, outcome: Outcome, open_fields: frozenset[str] = frozenset()
+) -> tuple[dict[str, Any], list[str]]:
+    """Gives the values to set so that a record is as the original has it, and the fields to empty; open ones are always answered."""
+    wanted = {**_DEFAULTS, **outcome.fields}
+    changes = {
+        name: value
+        for name, value in wanted.items()
+        if name in open_fields
+        or (name not in _NOT_ASSIGNED and _plain(getattr(record, name)) != _as_kept(value))
+    }
+    emptied = {name for name in _EMPTIED - wanted.keys() if getattr(record, name)}
+    return changes, sorted(emptied | (open_fields - wanted.keys() - _NEVER_EMPTY))
+
+
 def set_apart(memory_id: str, record: Record, outcome: Outcome) -> list[Op]:
     """Gives the op that sets what the fields' merge has otherwise than the original (rule 2), if anything."""
     if not (record.is_active and outcome.is_active):
         return []
-    changes = {
-        name: value
-        for name, value in outcome.fields.items()
-        if name in CONTENT_KEYS - _NOT_ASSIGNED and _plain(getattr(record, name)) != _as_kept(value)
-    }
-    if not changes:
+    changes, emptied = _differences(record, outcome)
+    if not changes and not emptied:
         return []
-    return [
-        _op("correct_memory", memory_id, None, {**changes, "source_trust": record.source_trust or _TRUST})
-    ]
+    payload = {"content": record.content, **changes, "source_trust": record.source_trust or _TRUST}
+    return [_op("correct_memory", memory_id, None, {**payload, "clear": emptied} if emptied else payload)]
 
 
 def keep_one(
