@@ -57,6 +57,7 @@ NEW = {
     ),
     "a decision": (but(A, kind="decision"), {"memories_added", "decisions_changed"}),
     "a task": (but(A, kind="task"), {"memories_added", "tasks_or_flags_changed"}),
+    "an event of a task": (but(A, event_type="task"), {"memories_added", "tasks_or_flags_changed"}),
     "a flag": (but(A, kind="flag"), {"memories_added", "tasks_or_flags_changed"}),
     "with evidence": (but(A, evidence=({"note": "x"},)), {"memories_added", "evidence_added_or_removed"}),
     "made and superseded again": (but(A, status="superseded"), set()),

@@ -9,7 +9,7 @@ corrections_proposed                 content or another value of a memory change
 records_superseded                   a memory left active memory as superseded, or as corrected by what this diff does not show
 duplicates_detected                  a memory left active memory as a duplicate
 statuses_changed                     any other change of status
-decisions_changed, tasks_or_flags_changed   whatever of the above concerns those kinds, before or after
+decisions_changed, tasks_or_flags_changed   whatever of the above concerns those kinds, or such an event, before or after
 permissions_or_visibility_affected   visibility, owner or protection changed; or a memory that is shown more widely than internal, or than
                                      what it took the place of, is new
 evidence_added_or_removed            attachments changed
@@ -108,10 +108,11 @@ def _sections(change: Change, origins: Origins, changed: set[str]) -> list[str]:
         found += _new_sections(after, origins)
     else:
         found += _changed_sections(after, changed)
-    kinds = {record.kind for record in (before, after, *origins.values()) if record is not None}
+    concerned = [record for record in (before, after, *origins.values()) if record is not None]
+    kinds = {record.kind for record in concerned}
     if "decision" in kinds:
         found.append("decisions_changed")
-    if kinds & {"task", "flag"}:
+    if (kinds | {record.event_type for record in concerned}) & {"task", "flag"}:
         found.append("tasks_or_flags_changed")
     return found
 
