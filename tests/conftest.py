@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from postgres_server import Schemas, Server, leave, shared_server
 
 # No deadline: other processes may have the processor meanwhile. What a test says for itself: `support/depth.py`.
 settings.register_profile("usual", deadline=None)
@@ -24,3 +29,21 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip("the shared material is not beside this repository")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Gives the PostgreSQL of this run, which all workers share; a machine without one fails the test."""
+    run = tmp_path_factory.getbasetemp()
+    run = run.parent if "PYTEST_XDIST_WORKER" in os.environ else run
+    server = shared_server(run)
+    yield server
+    leave(run, server)
+
+
+@pytest.fixture
+def schemas(postgres: Server) -> Iterator[Schemas]:
+    """Gives what makes schemas in it, dropped in the end."""
+    made = Schemas(postgres)
+    yield made
+    made.drop()

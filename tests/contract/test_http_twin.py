@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,9 +62,9 @@ def _correct(memory_id: str, content: str) -> Json:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+def world(place_of_module: Path | str) -> Iterator[World]:
     keys = MergeKeys((("k1", "a-merge-key-of-more-than-32-characters"),))
-    store = LetheStore.open(tmp_path_factory.mktemp("twin") / "lethe.db", merge_keys=keys)
+    store = LetheStore.open(place_of_module, merge_keys=keys)
     store.append_event("atlas", {"event_type": "note", "content": "before the beginning", "event_id": "e-1"})
     root = store.init_project("atlas")["changeset"]["changeset_id"]
 

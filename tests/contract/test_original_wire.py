@@ -29,9 +29,9 @@ MEMORY = "/api/memory"
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[httpx.Client]:
+def client(place: Path | str) -> Iterator[httpx.Client]:
     keys = MergeKeys((("k1", MERGE_SECRET),))
-    store = LetheStore.open(tmp_path / "lethe.db", merge_keys=keys)
+    store = LetheStore.open(place, merge_keys=keys)
     app = create_lethe_app(store, api_key=API_KEY)
     headers = {"Authorization": f"Bearer {API_KEY}"}
     with (

@@ -223,9 +223,10 @@ class PostgresDatabase:
 
     def backup(self, to: Path) -> None:
         """Refuses: PostgreSQL's own programs do this, while everything goes on."""
+        del to
         raise Unavailable(
             "backup_elsewhere",
-            f"{to.name} is not written: back this database up with pg_dump --schema={self._url.schema}, or with the "
+            f"nothing was written: back this database up with pg_dump --schema={self._url.schema}, or with the "
             "server's base backups and its WAL, the gate's database first",
         )
 

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import pwd
+import secrets
 import shutil
 import socket
 import subprocess
@@ -20,6 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
+
+from memory_git.storage.migrate import Schema
+from memory_git.storage.postgres_migrate import migrate
+from memory_git.storage.postgres_url import DatabaseUrl
 
 OLDEST = 15
 _USERS = ("postgres", "nobody")
@@ -47,7 +52,9 @@ def programs() -> Path:
 def _folders() -> Iterator[Path]:
     config = shutil.which("pg_config")
     if config:
-        yield Path(subprocess.run([config, "--bindir"], capture_output=True, text=True, check=True).stdout.strip())
+        yield Path(
+            subprocess.run([config, "--bindir"], capture_output=True, text=True, check=True).stdout.strip()
+        )
     if found := shutil.which("initdb"):
         yield Path(found).resolve().parent
     yield from sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -59,7 +66,9 @@ def _folders() -> Iterator[Path]:
 
 
 def _major(folder: Path) -> int:
-    told = subprocess.run([folder / "postgres", "--version"], capture_output=True, text=True, check=False).stdout
+    told = subprocess.run(
+        [folder / "postgres", "--version"], capture_output=True, text=True, check=False
+    ).stdout
     return int(told.split()[2].split(".")[0]) if told else 0
 
 
@@ -99,7 +108,17 @@ def new_server(**settings: object) -> Server:
         user = _user()
         for path in (home, folder):
             os.chown(path, user.pw_uid, user.pw_gid)
-    _run(programs() / "initdb", "-D", folder, "-U", "memory", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
+    _run(
+        programs() / "initdb",
+        "-D",
+        folder,
+        "-U",
+        "memory",
+        "--auth=trust",
+        "--encoding=UTF8",
+        "--locale=C",
+        "--no-sync",
+    )
     port = _free_port()
     lines = [f"{name} = '{value}'" for name, value in {**_SETTINGS, **settings, "port": port}.items()]
     with (folder / "postgresql.conf").open("a") as file:
@@ -140,11 +159,29 @@ def _locked(run: Path) -> Iterator[Path]:
         yield run / "postgres.json"
 
 
-def drop(url: str, *schemas: str) -> None:
-    """Drops schemas with all that is in them."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        for schema in schemas:
-            connection.execute(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+class Schemas:
+    """The schemas of one test, each with the tables of a program; dropped in the end."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self._made: list[str] = []
+
+    def new(self, schema: Schema) -> str:
+        """Gives the URL of new, empty tables."""
+        name = f"{schema.name}_{secrets.token_hex(6)}"
+        url = f"{self.server.url}?schema={name}"
+        migrate(DatabaseUrl.parse(url, schema.name), schema)
+        self._made.append(name)
+        return url
+
+    def drop(self) -> None:
+        """Drops them with all that is in them."""
+        made, self._made = self._made, []
+        if not made:
+            return
+        with psycopg.connect(self.server.url, autocommit=True) as connection:
+            for name in made:
+                connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
 
 
 def _control(folder: Path, *arguments: str) -> None:
