@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_git.domain import ops as rules
+from memory_git.domain.author_signature import faults_of
 from memory_git.domain.canonical import canonical_bytes, plain_bytes, plain_digest, sha256_hex
 from memory_git.domain.errors import Clash, Fault, Invalid
 from memory_git.domain.ids import check_project_id, is_uuid, parse_ref
@@ -37,7 +38,8 @@ OPTIONAL_NAMES = (
 CONTROL_NAMES = ("expected_head", "advance_ref", "create_ref_if_missing", "protected")
 _REQUIRED_NAMES = ("project_id", "ref_name", "author_principal", "message", "idempotency_key")
 _LIST_NAMES = ("parent_ids", "ops", "evidence", "verification")
-_KNOWN_NAMES = frozenset((*_REQUIRED_NAMES, *OPTIONAL_NAMES, *CONTROL_NAMES, *_LIST_NAMES))
+_SIGNED_NAMES = ("authored", "author_signature")
+_KNOWN_NAMES = frozenset((*_REQUIRED_NAMES, *OPTIONAL_NAMES, *CONTROL_NAMES, *_LIST_NAMES, *_SIGNED_NAMES))
 _ATTACHMENT_KEYS = frozenset(rules.ATTACHMENT_KEYS)
 _OP_FRAME_BYTES = 64
 """What an op is counted as besides its payload."""
@@ -63,8 +65,11 @@ class CreateRequest:
     faults: tuple[Fault, ...]
     """Faults of ops: told together with those that the state adds."""
     protected: bool = False
-    fresh_ids: frozenset[str] = frozenset()
-    """The memory ids that the request left to the store, which a retry would be given others for."""
+    drawn_ids: tuple[str, ...] = ()
+    """The memory ids that the request left to the store, in their order; a retry would be given others."""
+    authored: Mapping[str, Any] | None = None
+    """What the store prepared for the author to sign (`lethe.preparing`), with the signature beside."""
+    author_signature: Mapping[str, str] | None = None
     presumed_ids: frozenset[str] = frozenset()
     """The memories that the faulty ops would have made (`projector.apply`, presumed)."""
 
@@ -126,7 +131,9 @@ def read_request(raw: Mapping[str, Any], fresh_ids: Iterator[str]) -> CreateRequ
         create_ref_if_missing=bool(raw.get("create_ref_if_missing")),
         faults=tuple(op_faults),
         protected=bool(raw.get("protected")),
-        fresh_ids=frozenset(drawn),
+        drawn_ids=tuple(drawn),
+        authored=raw.get("authored"),
+        author_signature=raw.get("author_signature"),
         presumed_ids=presumed_ids(raw.get("ops", []), op_faults) if op_faults else frozenset(),
     )
 
@@ -178,7 +185,18 @@ def _check_names(raw: Mapping[str, Any]) -> list[Fault]:
     faults += _check_parents(raw.get("parent_ids"))
     for name in ("evidence", "verification"):
         faults += _check_attachments(name, raw.get(name))
-    return faults
+    return faults + _check_signed(raw) if raw.keys() & _SIGNED_NAMES else faults
+
+
+def _check_signed(raw: Mapping[str, Any]) -> list[Fault]:
+    authored, signature = (raw.get(name) for name in _SIGNED_NAMES)
+    if authored is None and signature is None:
+        return []
+    if not isinstance(authored, dict):
+        rule = "must be the object that was prepared, beside an author_signature"
+        return [Fault(None, "authored", rule, kind_of(authored))]
+    canonical_bytes(authored)
+    return faults_of(signature)
 
 
 def _check_string(name: str, value: Any) -> list[Fault]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from memory_git.domain.canonical import decode, sha256_hex
+from memory_git.domain.author_signature import faults_of, holds
+from memory_git.domain.canonical import decode, plain_bytes, sha256_hex
 from memory_git.domain.changeset import (
     OPTIONAL_NAMES,
     SCHEMA_VERSION,
@@ -17,7 +18,7 @@ from memory_git.domain.changeset import (
     salted_digest,
 )
 from memory_git.domain.conflict import Authored
-from memory_git.domain.errors import Corrupt
+from memory_git.domain.errors import Corrupt, Invalid
 from memory_git.domain.ops import Op, op_from_json
 from memory_git.domain.policy import Audience
 from memory_git.lethe.session import View
@@ -66,7 +67,7 @@ def _shown(
         "authored_digest": row.authored_digest,
         "integrity_digest": row.integrity_digest,
         "digest_version": row.digest_version,
-        "author_signature": row.author_signature,
+        "author_signature": orjson.loads(row.author_signature) if row.author_signature else None,
     }
 
 
@@ -80,7 +81,12 @@ def created_changeset(row: ChangesetRow, request: CreateRequest, ops: Sequence[O
 
 
 def check_changeset(row: ChangesetRow) -> dict[str, Any]:
-    """Verifies a changeset's own digests and gives its authored view; raises Corrupt naming what does not agree."""
+    """Verifies a changeset's own digests and gives its authored view; raises Corrupt naming what does not agree.
+
+    A signature that does not hold is refused at the door: one that is stored was altered since.
+    """
+    if not signature_holds(row):
+        raise _corrupt(row, "the author's signature does not hold")
     if sha256_hex(row.authored_view) != row.authored_digest:
         raise _corrupt(row, "the authored view does not agree with its digest")
     view: dict[str, Any] = decode(row.authored_view)
@@ -110,6 +116,21 @@ def check_changeset(row: ChangesetRow) -> dict[str, Any]:
             if found != view[f"{name}_digests"]:
                 raise _corrupt(row, f"the {name} does not agree with its digests")
     return view
+
+
+def signature_holds(row: ChangesetRow) -> bool:
+    """Decides whether the author's signature holds; a changeset without one was not signed."""
+    if row.author_signature is None:
+        return True
+    try:
+        signature = decode(row.author_signature)
+    except Invalid:
+        return False
+    return (
+        not faults_of(signature)
+        and plain_bytes(signature).decode() == row.author_signature
+        and holds(signature, row.authored_digest)
+    )
 
 
 def authored_name(row: ChangesetRow, name: str) -> str | None:

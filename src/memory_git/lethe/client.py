@@ -70,6 +70,10 @@ class LetheClient:
         answer = self._road.send("POST", "/api/memory/changesets", body=dict(request))
         return content_of(answer, dict), answer.status_code == httpx.codes.OK
 
+    def prepare_changeset(self, request: Mapping[str, Any]) -> Json:
+        """Gives the authored view of a create request, for its author to sign."""
+        return self._road.plan("/api/memory/changesets/prepare", dict(request))
+
     def get_changeset(self, changeset_id: str, audience: Audience | None = None) -> Json:
         """Gives one changeset."""
         return self._road.get(f"/api/memory/changesets/{_segment(changeset_id)}", **_for(audience))

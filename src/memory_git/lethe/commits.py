@@ -40,6 +40,7 @@ from memory_git.lethe.merging import (
     refuse_erased,
     write_merged,
 )
+from memory_git.lethe.preparing import salts_of, signature_of
 from memory_git.lethe.refs import create_ref, known_ref, move_ref, ref_moved, refuse_protected
 from memory_git.lethe.session import Roots, StoredState, View
 from memory_git.lethe.transaction import Transaction
@@ -255,8 +256,10 @@ def write_changeset(
 ) -> Created:
     """Writes a changeset whose state is written already, with its ops, fresh ids and salts."""
     sources = transaction.sources
-    message, evidence, verification, *of_ops = sources.new_salts(3 + len(request.ops))
-    salts = Salts(message, evidence, verification, tuple(of_ops))
+    salts = salts_of(transaction, request)
+    if salts is None:
+        message, evidence, verification, *of_ops = sources.new_salts(3 + len(request.ops))
+        salts = Salts(message, evidence, verification, tuple(of_ops))
     if not request.parent_ids:
         request = request.with_parents([parent.changeset_id for parent in parents])
     ops = _op_rows(request, salts, applied, changeset_row)
@@ -290,7 +293,7 @@ def write_changeset(
         authored_digest=authored,
         integrity_digest=integrity_digest(authored, changeset_id, created_at, root),
         digest_version=DIGEST_VERSION,
-        author_signature=None,
+        author_signature=signature_of(request, view, authored),
         request_digest=request_digest(authored, request),
     )
     lethe_history.put_changeset(transaction.connection, row, ops)

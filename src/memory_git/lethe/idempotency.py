@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from memory_git.domain.canonical import digest
 from memory_git.domain.changeset import CreateRequest, Salts, authored_view, check_replay, request_digest
+from memory_git.lethe.preparing import signature_text
 from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_history
 from memory_git.storage.lethe_history import ChangesetRow
@@ -14,7 +15,7 @@ from memory_git.storage.lethe_history import ChangesetRow
 def require_same_request(transaction: Transaction, request: CreateRequest, stored: ChangesetRow) -> None:
     """Raises Clash `idempotency_mismatch` for another request than the one that was stored under its key.
 
-    The same one has the stored digests under the stored salts, with the ids that the store gave then. Where a salt is erased
+    The same one has the stored digests under the stored salts, with the ids that the store gave then, and the stored signature. Where a salt is erased
     nobody can tell any more, and that is a mismatch too.
     """
     rows = lethe_history.ops_of(transaction.connection, transaction.project_id, stored.id)
@@ -29,11 +30,12 @@ def require_same_request(transaction: Transaction, request: CreateRequest, store
     )
     ops = tuple(
         replace(op, resulting_event_id=row.resulting_event_id)
-        if op.resulting_event_id in request.fresh_ids
+        if op.resulting_event_id in request.drawn_ids
         else op
         for op, row in zip(request.ops, rows, strict=True)
     )
-    if request.parent_names() != stored.parents:
+    signature = request.author_signature and signature_text(request.author_signature)
+    if request.parent_names() != stored.parents or signature != stored.author_signature:
         check_replay(None, stored.request_digest, stored.changeset_id)
     parents = [transaction.changeset(name) for name in stored.parents]
     known = replace(request, ops=ops).with_parents(stored.parents)

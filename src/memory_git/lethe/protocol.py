@@ -15,7 +15,8 @@ Changeset      {changeset_id, schema_version, project_id, ref_name, parent_ids, 
                lists {changeset_id, author_principal, created_at} of what its ops were copied from, by a rebase or a cherry-pick
 CreateRequest  {project_id, ref_name, parent_ids, author_principal, message, idempotency_key, ops, persona_id?, actor_id?, surface?, model?,
                environment?, session_id?, topic_id?, context_manifest_id?, evidence?, verification?, expected_head?, advance_ref?,
-               create_ref_if_missing?, protected?}
+               create_ref_if_missing?, protected?, authored?: Preparation, author_signature?: {algorithm, key_id, public_key, signature}}
+Preparation    {view, authored_digest, salts: {message, evidence, verification, ops}, memory_ids, expires_at, seal}: FORMAT 6.8
 Record         chapter 3 (unset fields absent); a listing adds nothing to it
 Entry          {memory_id, record, record_digest, salt, version, introduced_by, changed_by}; the two are changeset ids
 Relationship   {from_memory_id, kind, to_memory_id}
@@ -86,6 +87,10 @@ class Lethe(Protocol):
     # changesets
     def create_changeset(self, request: Mapping[str, Any]) -> tuple[Json, bool]:
         """Validates and stores a changeset; gives it, and whether it is a replay of an earlier equal request."""
+        ...
+
+    def prepare_changeset(self, request: Mapping[str, Any]) -> Json:
+        """Gives the authored view of a create request, for its author to sign; stores nothing. Preparation."""
         ...
 
     def get_changeset(self, changeset_id: str, audience: Audience | None = None) -> Json:

@@ -85,6 +85,26 @@ class Changeset(TypedDict):
     originals: NotRequired[list[Object]]
 
 
+class Salts(TypedDict):
+    """The salts of one changeset's own texts."""
+
+    message: str
+    evidence: str
+    verification: str
+    ops: list[str]
+
+
+class Preparation(TypedDict):
+    """What an author signs, and sends back whole as `authored` (FORMAT 6.8)."""
+
+    view: Object
+    authored_digest: str
+    salts: Salts
+    memory_ids: list[str]
+    expires_at: str
+    seal: str
+
+
 class Entry(TypedDict):
     """One memory at a state."""
 

@@ -31,6 +31,16 @@ def create_changeset(lethe: Store, body: bodies.CreateRequest) -> JsonAnswer:
     return JsonAnswer(changeset, 200 if replayed else 201)
 
 
+@routes.post(
+    "/changesets/prepare",
+    openapi_extra={"x-max-bytes": CREATE_BYTES},
+    responses=answers(shapes.Preparation, 413),
+)
+def prepare_changeset(lethe: Store, body: bodies.CreateRequest) -> JsonAnswer:
+    """Gives what the author of a changeset signs: its authored view, with parents, ids and salts filled in; stores nothing."""
+    return JsonAnswer(lethe.prepare_changeset(body))
+
+
 @routes.get("/changesets/{changeset_id}", responses=answers(shapes.Changeset))
 def get_changeset(lethe: Store, changeset_id: str, audience: Reader) -> JsonAnswer:
     """Gives one changeset."""

@@ -52,6 +52,8 @@ class _CreateRequest(Body):
     advance_ref: bool | None = None
     create_ref_if_missing: bool | None = None
     protected: bool | None = None
+    authored: Object | None = None
+    author_signature: Object | None = None
 
 
 class BranchRequest(Body):
