@@ -36,6 +36,19 @@ from memory_git.lethe.store import LetheStore
 
 REFS = [f"refs/agents/a{number}/main" for number in range(3)]
 NAMES = [f"m{number}" for number in range(12)]
+ASSIGNED = {
+    "content",
+    "title",
+    "summary",
+    "tags",
+    "confidence",
+    "valid_to",
+    "extra",
+    "pinned",
+    "scope",
+    "kind",
+}
+UNCLEARED = {"content", "kind"}
 Json = dict[str, Any]
 
 
@@ -56,9 +69,11 @@ def _op(op_type: str, target: str | None, result: str | None = None, **payload: 
 class Writer:
     """Writes steps drawn from one seed."""
 
-    def __init__(self, store: LetheStore) -> None:
+    def __init__(self, store: LetheStore, seed: int = 7, merges: float = 0.15) -> None:
         self.store = store
-        self.random = random.Random(7)
+        self.merges = merges
+        """How many of the steps are merges."""
+        self.random, self.answers = random.Random(seed), random.Random(seed + 4)
         self.keys = itertools.count()
         self.root = store.init_project(PROJECT)["changeset"]["changeset_id"]
         self.heads = dict.fromkeys(REFS, self.root)
@@ -69,13 +84,25 @@ class Writer:
     def step(self) -> None:
         """Commits, or merges with an answer to each conflict; what is refused is told and not done."""
         ref, other = self.random.sample(REFS, 2)
-        if self.random.random() < 0.15 and self.heads[ref] != self.heads[other]:
+        if self.random.random() < self.merges and self.heads[ref] != self.heads[other]:
             parents = [self.heads[ref], self.heads[other]]
             plan = self.store.plan_merge(PROJECT, *parents)
             print("plan", digest(plan))
-            self._commit(ref, parents, [retract(item["memory_id"]) for item in plan["unsettled"]])
+            self._commit(ref, parents, [self._answer(item) for item in plan["unsettled"]])
         else:
             self._commit(ref, [self.heads[ref]], [self._op(ref) for _ in range(self.random.randint(2, 5))])
+
+    def _answer(self, item: Json) -> Json:
+        """Answers a conflict by the second side's values or by this memory's end, in the ways that there are."""
+        name, fields = item["memory_id"], set(item["fields"])
+        values = {key: item["right"].get(key) for key in fields & ASSIGNED}
+        given = {key: value for key, value in values.items() if value is not None}
+        given |= {"clear": sorted(values.keys() - given)} if values.keys() - given else {}
+        if not (fields & UNCLEARED <= given.keys()) or self.answers.random() < 0.4:
+            return self.answers.choice([retract(name), _op("supersede_memory", name)])
+        if fields <= ASSIGNED | {"approval"}:
+            return _op("correct_memory", name, **given)
+        return _op("correct_memory", name, revive=True, **given)
 
     def _op(self, ref: str) -> Json:
         name, other = self.random.sample(NAMES, 2)

@@ -5,13 +5,14 @@ Nothing of the product is imported but what makes the project and serves it. Eac
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import apsw
 import pytest
 import rfc8785
+from history_program import Writer, fixed_sources
 from store_world import BRANCH, KEYS, PROJECT, StoreWorld, add, correct, edge
 
 from memory_git.lethe.store import LetheStore
@@ -189,10 +191,40 @@ class State:
         self.records = dict(records)
         self.edges = set(edges)
         self.salts = salts
+        self.open_fields: dict[str, set[str]] = {}
+        """13.4: the fields of memories in conflict that no op has answered."""
 
     def apply(self, op: Json) -> None:
         target, result, payload = op["target_event_id"], op["resulting_event_id"], op["payload"]
+        opened = bool(self.open_fields.get(target))
         getattr(self, f"_{op['op_type']}")(target, result, payload)
+        if opened:
+            self._answer(target, op, payload)
+
+    def _answer(self, target: str, op: Json, payload: Json) -> None:
+        """13.4."""
+        answered = set(self.open_fields[target])
+        if op["op_type"] in (
+            "attach_evidence",
+            "attach_verification",
+            "detach",
+            "add_relationship",
+            "remove_relationship",
+        ):
+            answered = set()
+        elif op["op_type"] == "propose_deprecation":
+            answered = {"status", "status_reason"}
+        elif op["op_type"] == "set_status" and payload["status"] != "retracted":
+            answered = STATUS
+        elif op["op_type"] == "correct_memory" and op["resulting_event_id"] is None:
+            answered = (CONTENT_KEYS | {"summary"}) & payload.keys() | set(payload.get("clear", []))
+            if answered & set(APPROVED) and "approval" not in answered:
+                answered.add("approval")
+                self._put(target, {**self.records[target], "approval": None})
+            if payload.get("revive"):
+                answered |= STATUS
+                self._put(target, left_as(self.records[target], "active"))
+        self.open_fields[target] -= answered
 
     def _put(self, memory_id: str, record: Json) -> None:
         self.records[memory_id] = trimmed({**record, "memory_id": memory_id})
@@ -269,6 +301,125 @@ class State:
 
     def _remove_relationship(self, target: str, result: str, payload: Json) -> None:
         self.edges.remove((target, payload["kind"], result))
+
+
+SETS = ("tags", "sources", "lineage.corrected_from", "lineage.supersedes", "evidence", "verification")
+SCALARS = (*sorted(CONTENT_KEYS - set(SETS)), "summary", "status", "status_reason")
+STATUS = {"status", "status_reason", *(f"lineage.{name}" for name in SUCCESSORS)}
+
+
+def field(record: Json | None, name: str) -> Any:
+    """Gives a field, unset ones as None; a part of the lineage by its dotted name."""
+    place, _, part = name.rpartition(".")
+    return ((record or {}).get(place, {}) if place else record or {}).get(part)
+
+
+def merged(base: Json | None, left: Json, right: Json) -> tuple[Json, set[str]]:
+    """13.3: what two records come to, and the fields that are open."""
+    if base is None:
+        if left == right:
+            return left, set()
+    elif left in (base, right) or right == base:
+        return (right if left == base else left), set()
+    values: Json = {}
+    opened: set[str] = set()
+    for name in SETS:
+        before, one, other = (
+            {rfc8785.dumps(item): item for item in field(record, name) or []}
+            for record in (base, left, right)
+        )
+        kept = before.keys() & one.keys() & other.keys() | (one.keys() | other.keys()) - before.keys()
+        values[name] = [(one | other)[key] for key in sorted(kept)]
+    for name in (*SCALARS, *(f"lineage.{name}" for name in SUCCESSORS)):
+        before, one, other = (field(record, name) for record in (base, left, right))
+        changed = [value for value in (one, other) if base is None or value != before]
+        values[name] = one if one == other or not changed else changed[0]
+        if one != other and len(changed) == 2:
+            opened.add(name)
+            values[name] = one
+    trusts = [trust for trust in (field(left, "source_trust"), field(right, "source_trust")) if trust]
+    values["source_trust"] = min(trusts, key=TRUSTS.index, default=None)
+    values["owner_principal"] = field(left, "owner_principal") or field(right, "owner_principal")
+    found = {"memory_id": left["memory_id"], "lineage": {}}
+    for name, value in values.items():
+        place, _, part = name.rpartition(".")
+        (found[place] if place else found)[part] = value
+    return trimmed(found), opened | authority_opened(base, left, right, trimmed(found), opened)
+
+
+def authority_opened(base: Json | None, left: Json, right: Json, found: Json, opened: set[str]) -> set[str]:
+    """13.3, what is open besides."""
+    more = set()
+    same = [
+        all(found.get(name) == side.get(name) for name in APPROVED)
+        for side in (left, right)
+        if side.get("approval")
+    ]
+    if found.get("approval") and (opened & set(APPROVED) or not any(same)):
+        more.add("approval")
+    owners = left.get("owner_principal"), right.get("owner_principal")
+    if "private" in (left["visibility"], right["visibility"]) and owners[0] != owners[1]:
+        more.add("owner_principal")
+    active = [side["status"] in ACTIVE for side in (left, right)]
+    if base is not None and base["status"] in ACTIVE and active[0] != active[1]:
+        still = left if active[0] else right
+        parts = [
+            {key: value for key, value in record.items() if key not in ("evidence", "verification")}
+            for record in (base, still)
+        ]
+        if parts[0] != parts[1]:
+            more.add("status")
+    return more
+
+
+class History:
+    """13.1, 13.2: ancestors, bases, and the states that parents are merged against."""
+
+    def __init__(self, changesets: dict[str, Json], state_of: Callable[[str], State]) -> None:
+        self.parents = {name: changeset["parent_ids"] for name, changeset in changesets.items()}
+        self.state_of = functools.cache(state_of)
+
+    @functools.cache  # noqa: B019 - it lives as long as one test
+    def ancestors(self, name: str) -> frozenset[str]:
+        return frozenset({name}.union(*(self.ancestors(parent) for parent in self.parents[name])))
+
+    def latest(self, names: Iterable[str]) -> list[str]:
+        names = set(names)
+        return sorted(
+            name for name in names if not any(name in self.ancestors(other) for other in names - {name})
+        )
+
+    def bases(self, one: str, other: str) -> list[str]:
+        return self.latest(self.ancestors(one) & self.ancestors(other))
+
+    def base(self, names: list[str]) -> State:
+        if not names:
+            return State({}, set(), {})
+        state = self.state_of(names[0])
+        for place in range(1, len(names)):
+            below = self.latest(name for before in names[:place] for name in self.bases(before, names[place]))
+            state = self.merge(self.base(below), state, self.state_of(names[place]), of_bases=True)
+        return state
+
+    def merge(self, base: State, left: State, right: State, *, of_bases: bool = False) -> State:
+        made = State({}, set(), left.salts | right.salts)
+        for name in base.records.keys() | left.records.keys() | right.records.keys():
+            before, one, other = (state.records.get(name) for state in (base, left, right))
+            if one is None or other is None:
+                found = other if one == before else one if other == before else None
+                opened: set[str] = set()
+            else:
+                found, opened = merged(before, one, other)
+            if found is not None and not (opened and of_bases):
+                made.records[name] = found
+                made.open_fields[name] = opened
+        edges = base.edges | left.edges | right.edges
+        made.edges = {
+            item
+            for item in edges
+            if (item in right.edges if (item in left.edges) == (item in base.edges) else item in left.edges)
+        }
+        return made
 
 
 def link(previous: str | None, view: Json) -> str:
@@ -520,6 +671,50 @@ def is_folded(store: LetheStore, changesets: dict[str, Json]) -> int:
                 assert state.records.get(key) == after.records.get(key), (name, key)
             assert state.edges == after.edges
     return count
+
+
+def is_merged(store: LetheStore, changesets: dict[str, Json]) -> tuple[int, int]:
+    """Merges the parents of each changeset with two and applies its ops; gives how many had several bases, and how many conflicts."""
+    history = History(changesets, lambda name: served(store, name))
+    crossed = conflicts = 0
+    for name, changeset in changesets.items():
+        if len(changeset["parent_ids"]) == 2:
+            bases = history.bases(*changeset["parent_ids"])
+            state = history.merge(history.base(bases), *map(history.state_of, changeset["parent_ids"]))
+            crossed += len(bases) > 1
+            conflicts += sum(map(bool, state.open_fields.values()))
+            after = served(store, name)
+            state.salts |= after.salts
+            for op in changeset["ops"]:
+                state.apply(op)
+            for key in state.records.keys() | after.records.keys():
+                assert state.records.get(key) == after.records.get(key), (name, key)
+            assert state.edges == after.edges
+            assert not any(state.open_fields.values()), name
+    return crossed, conflicts
+
+
+def written(folder: Path, seed: int) -> tuple[int, int]:
+    """Writes a history of which nearly half are merges, and merges them once more (`is_merged`)."""
+    store = LetheStore.open(folder / "lethe.db", merge_keys=KEYS, sources=fixed_sources())
+    writer = Writer(store, seed, merges=0.45)
+    for _ in range(150):
+        writer.step()
+    found = is_merged(store, reached(store))
+    store.close()
+    return found
+
+
+def test_merges_make_of_two_states_what_the_format_says(tmp_path: Path) -> None:
+    crossed, conflicts = written(tmp_path, 5)
+    assert crossed >= 4
+    assert conflicts >= 17
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", range(20, 60))
+def test_many_histories_of_merges_make_what_the_format_says(seed: int, tmp_path: Path) -> None:
+    written(tmp_path, seed)
 
 
 def test_ops_make_of_a_state_what_the_format_says(world: StoreWorld, changesets: dict[str, Json]) -> None:
