@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from memory_git.domain.changeset import CreateRequest
@@ -18,7 +18,7 @@ from memory_git.domain.record import Conflicted, Record
 from memory_git.interchange.imported import Findings
 from memory_git.interchange.original.attached import with_ops
 from memory_git.interchange.original.projection import Lines, Outcome
-from memory_git.interchange.original.settling import keep_one, set_apart, settle
+from memory_git.interchange.original.settling import is_as_there, keep_one, set_apart, settle
 from memory_git.lethe.adopting import Trial
 
 _ATTEMPTS = 5
@@ -93,27 +93,52 @@ def _resolved(
     findings: Findings,
 ) -> list[Op]:
     """Gives the import's own ops of a merge (rule 2)."""
-    by_fields = trial.merged_by_fields()
-    outcomes = lines.outcomes(request.parent_ids, original, [*trial.conflicted(), *by_fields])
+    conflicted = trial.conflicted()
+    outcomes = lines.outcomes(request.parent_ids, original, {*conflicted, *lines.brought(request.parent_ids)})
     base = [op for _, op in kept]
-    touched = {name for op in base for name in op.memory_ids()}
     own: list[Op] = []
-    for name, record in sorted(by_fields.items()):
-        if name in outcomes and name not in touched:
-            own += set_apart(name, record, outcomes[name])
-    own, _ = _sound(trial, base, own)
     for attempt in range(_ATTEMPTS):
         own, applied = _sound(trial, base, own)
         if not applied.unsettled:
-            return own
+            break
         for item in applied.unsettled:
             own += _answers(trial, applied, item, outcomes.get(item.memory_id), attempt, where, findings)
-    names = ", ".join(item.memory_id for item in applied.unsettled[:5])
-    raise Invalid(
-        "import_unsettled",
-        f"the merge {where} can't be brought to a result by our rules (of {names}); what was imported so far stays",
-        changeset_id=where,
-    )
+    else:
+        names = ", ".join(item.memory_id for item in applied.unsettled[:5])
+        raise Invalid(
+            "import_unsettled",
+            f"the merge {where} can't be brought to a result by our rules (of {names}); what was imported so far stays",
+            changeset_id=where,
+        )
+    return _as_there(trial, base, own, applied, outcomes, where, findings)
+
+
+def _as_there(
+    trial: Trial,
+    base: Sequence[Op],
+    own: list[Op],
+    applied: Applied,
+    outcomes: Mapping[str, Outcome],
+    where: str,
+    findings: Findings,
+) -> list[Op]:
+    """Gives the import's own ops with those that set what merged otherwise than there, and tells what stays otherwise."""
+    told = {item.field for item in findings.warnings if item.where == where}
+    for name, outcome in sorted(outcomes.items()):
+        record = applied.records.get(name) or trial.record(name)
+        if not isinstance(record, Record) or is_as_there(record, outcome):
+            continue
+        more = [*own, *set_apart(name, record, outcome)]
+        tried = _tried(trial, [*base, *more])
+        if not tried.faults and not tried.unsettled:
+            own, applied = more, tried
+        record = applied.records.get(name) or trial.record(name)
+        if name not in told and isinstance(record, Record) and not is_as_there(record, outcome):
+            stands = "active" if outcome.is_active else outcome.status
+            findings.warn(
+                where, name, f"is {stands} there, with other values: our rules do not allow that here"
+            )
+    return own
 
 
 def _answers(
@@ -128,8 +153,6 @@ def _answers(
     if item.fields == {"lineage"}:
         living = living_ends(item, lambda name: applied.records.get(name) or trial.record(name))
         return keep_one(item, living, outcome, where, findings) if living else settle(item, None, attempt)
-    if attempt == 1 and (outcome is None or outcome.is_active):
-        findings.warn(where, item.memory_id, "is active there, and here what took its place on one side is")
     return settle(item, outcome, attempt)
 
 

@@ -54,18 +54,25 @@ class Lines:
             if op.op_type == "correct_memory" and op.resulting_event_id and op.target_event_id:
                 self._origins.setdefault(op.resulting_event_id, set()).add(op.target_event_id)
 
+    def brought(self, parents: Sequence[str]) -> set[str]:
+        """Gives the memories that the second parent's own line touches: all on which a merge may differ from its first parent."""
+        before = set(self._order(parents[:1]))
+        own = [name for name in self._order(parents[1:]) if name not in before]
+        return {memory_id for name in own for op in self._ops[name] for memory_id in op.memory_ids()}
+
     def outcomes(
         self, parents: Sequence[str], ops: Sequence[Op], memory_ids: Iterable[str]
     ) -> dict[str, Outcome]:
         """Gives what the original has of some memories in a changeset with these parents and ops."""
-        wanted = self._with_origins(memory_ids)
+        asked = set(memory_ids)
+        wanted = self._with_origins(asked)
         changesets = set().union(*(self._touching.get(name, set()) for name in wanted))
         found = {name: Outcome(dict(self._begun[name])) for name in wanted & self._begun.keys()}
         for changeset_id in self._order(parents):
             if changeset_id in changesets:
                 _replay(self._ops[changeset_id], wanted, found)
         _replay(ops, wanted, found)
-        return found
+        return {name: found[name] for name in asked & found.keys()}
 
     def _with_origins(self, memory_ids: Iterable[str]) -> set[str]:
         """Gives memories with all that they were corrected from: a successor begins as a copy."""
@@ -107,7 +114,7 @@ def _follow(op: Op, wanted: set[str], found: dict[str, Outcome]) -> None:
     if op.op_type == "add_memory" and result in wanted:
         found[result] = Outcome(_fields(op.payload))
     elif op.op_type == "correct_memory" and target in wanted:
-        _correct(op, found, target, result)
+        _correct(op, found, target, result in wanted)
     elif op.op_type == "supersede_memory":
         if target in wanted:
             _retire(found.setdefault(target, Outcome()), "superseded", result or None)
@@ -121,11 +128,12 @@ def _follow(op: Op, wanted: set[str], found: dict[str, Outcome]) -> None:
             outcome.status, outcome.reason = "deprecation_proposed", op.payload["reason"]
 
 
-def _correct(op: Op, found: dict[str, Outcome], target: str, result: str) -> None:
+def _correct(op: Op, found: dict[str, Outcome], target: str, wanted: bool) -> None:
     outcome = found.setdefault(target, Outcome())
-    if result:
-        _retire(outcome, "corrected", result)
-        found[result] = Outcome({**outcome.fields, **_fields(op.payload)})
+    if op.resulting_event_id:
+        _retire(outcome, "corrected", op.resulting_event_id)
+        if wanted:
+            found[op.resulting_event_id] = Outcome({**outcome.fields, **_fields(op.payload)})
         return
     outcome.fields |= _fields(op.payload)
     outcome.status, outcome.reason, outcome.successor = "active", "", None

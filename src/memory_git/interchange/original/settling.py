@@ -1,7 +1,7 @@
 """The ops by which an imported merge carries the original's result (4-history, state).
 
 1. A memory that both sides changed differently is given the values that the original has, or retired as it has it.
-2. Where fields merged without a conflict, and the original has another value all the same, it is set.
+2. What merged without a conflict is set to what the original has all the same: it reads the second side's ops on top of the first.
 3. A memory that both sides gave a successor keeps the original's last one; the other one leaves active memory, and that is told.
 4. What no such op settles is retired: both sides' values stay in history, and that is told too.
 """
@@ -82,14 +82,26 @@ def _differences(
 
 
 def set_apart(memory_id: str, record: Record, outcome: Outcome) -> list[Op]:
-    """Gives the op that sets what the fields' merge has otherwise than the original (rule 2), if anything."""
-    if not (record.is_active and outcome.is_active):
-        return []
-    changes, emptied = _differences(record, outcome)
+    """Gives the op that makes what merged without a conflict as the original has it (rule 2), if anything."""
+    if record.is_active != outcome.is_active:
+        if record.is_active:
+            return [_retiring(memory_id, outcome)]
+        changes, _ = _differences(record, outcome)
+        payload = {"content": record.content, **changes, "revive": True, "source_trust": _TRUST}
+        return [_op("correct_memory", memory_id, None, payload)]
+    changes, emptied = _differences(record, outcome) if record.is_active else ({}, [])
     if not changes and not emptied:
         return []
     payload = {"content": record.content, **changes, "source_trust": record.source_trust or _TRUST}
     return [_op("correct_memory", memory_id, None, {**payload, "clear": emptied} if emptied else payload)]
+
+
+def is_as_there(record: Record, outcome: Outcome) -> bool:
+    """Decides whether a memory is as the original has it: active or not, and if it is, in every field."""
+    if record.is_active != outcome.is_active:
+        return False
+    changes, emptied = _differences(record, outcome) if record.is_active else ({}, [])
+    return not changes and not emptied
 
 
 def keep_one(
