@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "support"))
+sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 from postgres_server import Schemas, Server, leave, shared_server
+
+ROOT = Path(__file__).parent.parent
 
 # No deadline: other processes may have the processor meanwhile. What a test says for itself: `support/depth.py`.
 settings.register_profile("usual", deadline=None)

@@ -294,7 +294,7 @@ def test_a_damaged_or_foreign_database_is_refused_and_left_as_it_is(
         pytest.param(["--http", "0.0.0.0:0"], {}, "exposed_address", 3, id="exposed"),
         pytest.param(["--http", "nowhere"], {}, "invalid_setting", 3, id="no address"),
         pytest.param([], {"CHARON_PUBLIC_URL": "gopher://x"}, "bad_public_url", 3, id="public url"),
-        pytest.param([], {"CHARON_DATABASE_URL": "postgresql://x"}, "engine_unknown", 3, id="another engine"),
+        pytest.param([], {"CHARON_DATABASE_URL": "mysql://x"}, "bad_database_url", 3, id="another engine"),
         pytest.param([], {"LETHE_SQLITE_SYNCHRONOUS": "NORMAL"}, "weak_durability", 6, id="weak"),
         pytest.param([], {"CHARON_MERGE_HMAC_KEY": "short"}, "bad_merge_keys", 3, id="a short key"),
     ],

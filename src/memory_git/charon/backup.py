@@ -35,6 +35,8 @@ def backup(house: House, caller: Caller, out: Path, keys_from: Path | None) -> J
     """Writes both databases and a manifest into a new folder; gives the manifest."""
     with house.administers(caller, "backup", reads=True, out=str(out)):
         out = out.absolute()
+        if house.database.is_shared:
+            house.database.backup(out / _GATE_FILE)
         _make_empty(out)
         with house.turnstile.closed():
             house.ledger.flush()

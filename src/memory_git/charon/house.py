@@ -31,7 +31,7 @@ from memory_git.domain.policy import Audience, Denied, Standing, audience, knows
 from memory_git.domain.times import format_time
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.protocol import Lethe
-from memory_git.storage.sqlite import Database
+from memory_git.storage.engine import Database
 
 NOT_FOUND = "not found, or not for you to know of"
 

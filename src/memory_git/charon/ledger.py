@@ -25,13 +25,16 @@ from memory_git.domain.errors import Refused, Unavailable
 from memory_git.domain.times import format_time
 from memory_git.storage import charon_identity, charon_ledger
 from memory_git.storage.charon_ledger import LedgerRow
+from memory_git.storage.connection import Connection
+from memory_git.storage.engine import ANY, Database, Turn
 from memory_git.storage.errors import ConstraintBroken
-from memory_git.storage.sqlite import Connection, Database
 
 T = TypeVar("T")
 Ids = Mapping[str, Any]
 FLUSH_S = 0.5
 MAX_BACKLOG_ROWS = 20_000
+_PLACE = "ledger"
+"""What the end of a chain is called where writers take turns."""
 _log = logging.getLogger(__name__)
 
 
@@ -92,27 +95,44 @@ class Ledger:
             return work(connection, self._append(connection, call.chain, view))
 
         try:
-            return self.write(write)
+            return self.write(write, call.chain)
         except ConstraintBroken as error:
             raise Unavailable("audit_failed", "the ledger can't be written, so nothing is changed") from error
 
-    def write(self, work: Callable[[Connection], T]) -> T:
-        """Runs a work in one durable transaction, with the rows that wait before it."""
+    def write(self, work: Callable[[Connection], T], chain: str | None = None) -> T:
+        """Runs a work in one durable transaction, with the rows that wait before it.
+
+        Where the database is shared, no transaction spans two projects: only rows of the same chain go along. A work that touches
+        one chain alone waits for no other's.
+        """
         taken: list[tuple[str, dict[str, Any]]] = []
 
         def together(connection: Connection) -> T:
             with self._lock:
-                taken[:], self._waiting = self._waiting, []
-            for chain, view in taken:
-                self._append(connection, chain, view)
+                taken.extend(self._take(chain))
+            for other, view in taken:
+                self._append(connection, other, view)
             return work(connection)
 
         try:
-            return self._database.write(together)
+            return self._database.write(together, self._turn(chain))
         except BaseException:
             with self._lock:
                 self._waiting[:0] = taken
             raise
+
+    def _take(self, chain: str | None) -> list[tuple[str, dict[str, Any]]]:
+        if not self._database.is_shared:
+            taken, self._waiting = self._waiting, []
+            return taken
+        taken = [row for row in self._waiting if row[0] == chain]
+        self._waiting = [row for row in self._waiting if row[0] != chain]
+        return taken
+
+    def _turn(self, chain: str | None) -> Turn:
+        if chain is None:
+            return ANY
+        return Turn(chain, _PLACE, lambda connection: _ask_head(connection, chain))
 
     def settle(self, call: Call, intent_seq: int, outcome: str, ids: Ids, reason: str = "") -> None:
         """Notes what became of an intent, within a second."""
@@ -201,6 +221,13 @@ class Ledger:
         return {"ok": not faults, "checked": checked, "faults": faults}
 
     def _write_waiting(self, used: dict[str, str]) -> None:
+        if self._database.is_shared:
+            with self._lock:
+                chains = sorted({chain for chain, _ in self._waiting})
+            for chain in chains:
+                self.write(lambda _: None, chain)
+        if self._database.is_shared and not used:
+            return
         try:
             self.write(lambda connection: charon_identity.set_last_used(connection, used.items()))
         except BaseException:
@@ -279,6 +306,7 @@ class Ledger:
         self._wake.set()
 
     def _append(self, connection: Connection, chain: str, view: Mapping[str, Any]) -> int:
+        connection.lock("ref", chain, _PLACE)
         last, previous = charon_ledger.head(connection, chain)
         key_id = self._keys.signing_key_id
         full = {**view, "project_id": chain, "seq": last + 1, "key_id": key_id}
@@ -309,6 +337,10 @@ class Ledger:
             except (Refused, ConstraintBroken, OSError) as error:
                 _log.error("the ledger trails: %s", error)
                 self._wake.set()
+
+
+def _ask_head(connection: Connection, chain: str) -> None:
+    charon_ledger.head(connection, chain)
 
 
 def _shown(row: LedgerRow) -> dict[str, Any]:

@@ -20,7 +20,9 @@ from memory_git.lethe.feed import Feed
 from memory_git.lethe.store import LetheStore
 from memory_git.storage import charon_ledger
 from memory_git.storage.charon_schema import CHARON_SCHEMA
-from memory_git.storage.sqlite import Database, SqliteSettings
+from memory_git.storage.engine import Database
+from memory_git.storage.opening import open_database
+from memory_git.storage.settings import SqliteSettings
 
 _DURABLE = SqliteSettings()
 RECOVERY_MARKER = "recovery-readonly"
@@ -31,6 +33,7 @@ SIDE_FILE = "recovery-reads.jsonl"
 class GateSettings:
     """Where a gate's things are. Without `lethe_url` the store is embedded, in the same folder.
 
+    `database_url` and `lethe_database_url` name PostgreSQL databases in place of the two files; keys and anchor stay in the folder.
     `anchor_path` is a folder, or a file if it has a suffix; by default `anchor/` of the folder. `merge_keys` stand in place
     of the key file. `reconciling` opens for writing while recovery is under way; only reconcile does that.
     """
@@ -45,6 +48,8 @@ class GateSettings:
     reconciling: bool = False
     sqlite: SqliteSettings = _DURABLE
     max_history: int = 1_000_000
+    database_url: str | None = None
+    lethe_database_url: str | None = None
 
     @property
     def marker(self) -> Path:
@@ -52,9 +57,14 @@ class GateSettings:
         return self.data_dir / RECOVERY_MARKER
 
     @property
-    def store_path(self) -> Path:
-        """The file of an embedded store."""
-        return self.lethe_path or self.data_dir / "lethe.db"
+    def store_place(self) -> Path | str:
+        """The file of an embedded store, or the URL of its database."""
+        return self.lethe_database_url or self.lethe_path or self.data_dir / "lethe.db"
+
+    @property
+    def place(self) -> Path | str:
+        """The file of the gate's own database, or its URL."""
+        return self.database_url or self.data_dir / "charon.db"
 
     @property
     def is_readonly(self) -> bool:
@@ -74,9 +84,7 @@ def open_house(settings: GateSettings, now: Callable[[], datetime] = utc_now) ->
     if settings.merge_keys is not None:
         keys = replace(keys, merge=settings.merge_keys)
     read_only = settings.is_readonly
-    database = Database.open(
-        settings.data_dir / "charon.db", CHARON_SCHEMA, settings.sqlite, read_only=read_only
-    )
+    database = open_database(settings.place, CHARON_SCHEMA, settings.sqlite, read_only=read_only)
     try:
         _require_store(settings, database)
         lethe = _open_lethe(settings, keys)
@@ -84,6 +92,7 @@ def open_house(settings: GateSettings, now: Callable[[], datetime] = utc_now) ->
     except BaseException:
         database.close()
         raise
+    feed = lethe.feed if isinstance(lethe, LetheStore) else _own_feed(database)
     anchor = Anchor(settings.anchor_path or settings.data_dir / "anchor")
     return House(
         database=database,
@@ -91,7 +100,7 @@ def open_house(settings: GateSettings, now: Callable[[], datetime] = utc_now) ->
         ledger=Ledger(database, keys.ledger, anchor, now, side_file),
         keys=keys,
         standings=Standings(database, now),
-        feed=lethe.feed if isinstance(lethe, LetheStore) else Feed(),
+        feed=feed,
         now=now,
         recovery_readonly=read_only,
     )
@@ -113,14 +122,15 @@ def close_house(house: House) -> None:
 
 def _require_store(settings: GateSettings, database: Database) -> None:
     """Refuses an embedded store that is gone: opening it would put an empty one under a gate that knows projects."""
-    if settings.lethe_url is not None or settings.store_path.exists():
+    place = settings.store_place
+    if settings.lethe_url is not None or not isinstance(place, Path) or place.exists():
         return
     with database.read() as connection:
         known = sorted(charon_ledger.heads(connection).keys() - {""})
     if known:
         raise Unavailable(
             "database_absent",
-            f"{settings.store_path.parent} holds no lethe.db, and the gate knows the project {known[0]}: "
+            f"{place.parent} holds no lethe.db, and the gate knows the project {known[0]}: "
             "restore both from a backup, or name the folder by LETHE_DATA_DIR",
         )
 
@@ -129,12 +139,18 @@ def _open_lethe(settings: GateSettings, keys: Keys) -> LetheStore | LetheClient:
     if settings.lethe_url is not None:
         return LetheClient(settings.lethe_url, settings.lethe_api_key or keys.lethe_api)
     return LetheStore.open(
-        settings.store_path,
+        settings.store_place,
         merge_keys=keys.merge,
         recovery_readonly=settings.is_readonly,
         settings=settings.sqlite,
         max_history=settings.max_history,
     )
+
+
+def _own_feed(database: Database) -> Feed:
+    feed = Feed(announce=database.announce if database.is_shared else None)
+    database.hear(feed.hear, feed.begin_anew)
+    return feed
 
 
 def _side_file(settings: GateSettings, keys: Keys) -> SideFile:

@@ -59,10 +59,11 @@ def may_see(house: House, caller: Caller, event: FeedEvent) -> bool:
 
 def ready(house: House) -> Json:
     """Gives `{status, engine, schema_version, lethe, recovery_readonly}`, or raises Unavailable."""
-    house.database.check()
+    durability = house.database.check()
     return {
         "status": "ok",
-        "engine": "sqlite",
+        "engine": house.database.name,
+        "durability": durability,
         "schema_version": len(CHARON_SCHEMA.migrations),
         "lethe": house.lethe.ready(),
         "recovery_readonly": house.recovery_readonly,

@@ -15,7 +15,8 @@ from memory_git.domain.policy import PROFILES, Grant, Standing
 from memory_git.domain.times import parse_time
 from memory_git.storage import charon_identity
 from memory_git.storage.charon_identity import ObolRow, PrincipalRow
-from memory_git.storage.sqlite import Connection, Database
+from memory_git.storage.connection import Connection
+from memory_git.storage.engine import Database
 
 MAX_REMEMBERED = 10_000
 

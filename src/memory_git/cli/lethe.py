@@ -19,6 +19,10 @@ COMMANDS = {
     "import-lethe": Entry(
         "Take in the history of a database of the original.", "memory_git.cli.lethe_commands.import_lethe"
     ),
+    "migrate": Entry(
+        "Bring the PostgreSQL databases of the settings up to this program.",
+        "memory_git.cli.lethe_commands.migrate",
+    ),
     "keygen": Entry("Print a new random secret.", "memory_git.cli.lethe_commands.keygen"),
     "completion": Entry("Print the completion script of a shell.", "memory_git.cli.completion"),
 }

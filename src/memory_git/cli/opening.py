@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memory_git.domain.errors import Invalid, Unauthenticated, Unavailable
+from memory_git.domain.errors import Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
     from memory_git.charon.gate import Caller, Gate, GateSettings
@@ -46,7 +46,6 @@ def gate_settings(settings: Settings, *, reconciling: bool = False) -> GateSetti
     """Gives what a gate on the data directory is opened with, the store inside or at CHARON_UPSTREAM."""
     from memory_git.charon.gate import GateSettings
 
-    _require_sqlite(settings, "charon", "lethe")
     key = settings.lethe.api_key
     return GateSettings(
         data_dir=settings.charon.data_dir,
@@ -59,6 +58,8 @@ def gate_settings(settings: Settings, *, reconciling: bool = False) -> GateSetti
         reconciling=reconciling,
         sqlite=durability(settings),
         max_history=settings.lethe.memory_git_max_history,
+        database_url=url_of(settings, "charon"),
+        lethe_database_url=url_of(settings, "lethe"),
     )
 
 
@@ -76,6 +77,12 @@ def store_path(settings: Settings) -> Path:
     return settings.lethe.database_path
 
 
+def url_of(settings: Settings, table: str) -> str | None:
+    """Gives the URL of a program's PostgreSQL database, or None where its file counts."""
+    url = getattr(settings, table).database_url
+    return url.get_secret_value() if url is not None else None
+
+
 def durability(settings: Settings) -> SqliteSettings:
     """Gives how both SQLite files are opened; weaker settings than FULL are refused here."""
     from memory_git.storage.sqlite import SqliteSettings
@@ -86,17 +93,6 @@ def durability(settings: Settings) -> SqliteSettings:
         busy_timeout_ms=lethe.sqlite_busy_timeout_ms,
         autocheckpoint_pages=lethe.sqlite_autocheckpoint,
     )
-
-
-def _require_sqlite(settings: Settings, *tables: str) -> None:
-    """Refuses another engine than the files of the data directory, rather than pass over the setting."""
-    for table in tables:
-        if getattr(settings, table).database_url:
-            raise Invalid(
-                "engine_unknown",
-                f"{table}.database_url is set, and this version has SQLite in the data directory alone",
-                setting=f"{table}.database_url",
-            )
 
 
 def open_remote(settings: Settings) -> RemoteGate:
@@ -148,21 +144,21 @@ def first_person(gate: AnyGate) -> str | None:
 
 
 def open_store(settings: Settings, *, begins: bool = False) -> LetheStore:
-    """Opens lethe.db, with the keys that stand beside it; only what `begins` work there makes it where it is absent."""
+    """Opens lethe.db, or the database at LETHE_DATABASE_URL, with the keys of the data directory; only what `begins` work makes a file."""
     from memory_git.charon.keys import load_keys
     from memory_git.charon.opening import RECOVERY_MARKER
     from memory_git.lethe.store import LetheStore
 
-    _require_sqlite(settings, "lethe")
     path = store_path(settings)
-    if not (begins or path.exists()):
+    url = url_of(settings, "lethe")
+    if not (begins or url or path.exists()):
         raise Unavailable(
             "database_absent",
             f"{path.parent} holds no lethe.db: `charon serve` or `lethe serve` makes one, LETHE_DATA_DIR names another",
         )
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return LetheStore.open(
-        path,
+        url or path,
         merge_keys=merge_keys(settings) or load_keys(path.parent / "keys").merge,
         recovery_readonly=settings.lethe.recovery_readonly or (path.parent / RECOVERY_MARKER).exists(),
         settings=durability(settings),

@@ -103,8 +103,8 @@ class LetheSettings(_Table):
     api_key: SecretStr | None = Field(None, description="The bearer that Lethe asks for and Charon sends.")
     api_url: str | None = Field(None, description="Where clients of a Lethe of its own find it.")
     data_dir: Path = Field(default_factory=default_data_dir, description="The folder of lethe.db.")
-    database_url: str | None = Field(
-        None, description="Another database than lethe.db in the data directory."
+    database_url: SecretStr | None = Field(
+        None, description="A PostgreSQL database in place of lethe.db: postgresql://user@host/name."
     )
     http: HostPort = Field(Address("127.0.0.1", 18485), description="Where `lethe serve` listens.")
     trust: Literal["loopback"] | None = Field(
@@ -132,8 +132,8 @@ class CharonSettings(_Table):
     data_dir: Path = Field(
         default_factory=default_data_dir, description="The folder of charon.db, keys, anchor."
     )
-    database_url: str | None = Field(
-        None, description="Another database than charon.db in the data directory."
+    database_url: SecretStr | None = Field(
+        None, description="A PostgreSQL database in place of charon.db; it may be the same one."
     )
     http: HostPort = Field(Address("127.0.0.1", 18484), description="Where `charon serve` listens.")
     url: str | None = Field(None, description="A running Charon, for commands that act as its client.")

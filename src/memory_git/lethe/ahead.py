@@ -38,5 +38,6 @@ def _asking(request: CreateRequest, caches: Caches) -> Callable[[Connection], No
             if caches.salts.get((request.project_id, name)) is None:
                 connection.lock("memory", request.project_id, name)
                 lethe_states.get_salt(*at, name)
+        connection.foresee_row()
 
     return ask

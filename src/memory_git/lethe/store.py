@@ -119,6 +119,11 @@ class LetheStore:
         self.feed.close()
         self._database.close()
 
+    @property
+    def place(self) -> str:
+        """Where the database is, without a password."""
+        return self._database.place
+
     # how verbs reach the database
 
     @contextmanager

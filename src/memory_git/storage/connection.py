@@ -130,6 +130,9 @@ class Connection:
     def lock(self, *names: str, shared: bool = False) -> None:
         """Waits until nobody else holds a name; here one thread writes at a time, and there is nothing to wait for."""
 
+    def foresee_row(self) -> None:
+        """Asks ahead for the next row of a changeset, where the database counts them."""
+
     def new_row(self, table: str, number: int) -> int:
         """Gives a row that nobody else was or will be given, where the database counts them (`is_postgres`)."""
         raise NotImplementedError(f"the rows of {table} are counted in memory")

@@ -72,13 +72,12 @@ class PostgresConnection(Connection):
         asking = _Asking(self)
         if ahead is not None:
             ahead(asking)
-        block = self._link.ask(_BLOCK) if ahead is not None else None
         answers = self._link.answers()
         self.transaction_id = _rows(answers[xid])[0][0]
         for asked, place in asking.places.items():
             self._ahead[asked] = _rows(answers[place])
-        if block is not None:
-            self._spare_block = _rows(answers[block])[0][0]
+        if asking.block is not None:
+            self._spare_block = _rows(answers[asking.block])[0][0]
 
     @property
     def server_version(self) -> int:
@@ -234,13 +233,14 @@ class PostgresConnection(Connection):
 class _Asking(Connection):
     """Sends what the tables' functions ask and gives them nothing yet: for `Turn.ahead`."""
 
-    __slots__ = ("_for", "places")
+    __slots__ = ("_for", "block", "places")
     is_postgres = True
 
     def __init__(self, connection: PostgresConnection) -> None:
         self._for = connection
         self._writes = False
         self.places: dict[Asked, int] = {}
+        self.block: int | None = None
 
     def rows(self, sql: str, params: Sequence[Value] = ()) -> list[tuple[Any, ...]]:
         """Sends a query; it has no rows yet."""
@@ -259,6 +259,10 @@ class _Asking(Connection):
 
     def settle(self) -> None:
         """Does nothing, like the connection that it asks for."""
+
+    def foresee_row(self) -> None:
+        """Takes a block of rows, after all that was asked before."""
+        self.block = self._for.send(_BLOCK, ())
 
     def lock(self, *names: str, shared: bool = False) -> None:
         """Waits for a name in the first round trip."""

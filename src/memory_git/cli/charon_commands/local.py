@@ -60,7 +60,7 @@ def require_begun(settings: Settings) -> None:
     """Refuses a data directory on which no gate has been; opening it would make an empty one."""
     from memory_git.domain.errors import NotFound
 
-    if not settings.charon.database_path.exists():
+    if settings.charon.database_url is None and not settings.charon.database_path.exists():
         raise NotFound(
             "data_directory_absent",
             f"{settings.charon.data_dir} holds no charon.db; `charon serve` or `charon project init` makes one",

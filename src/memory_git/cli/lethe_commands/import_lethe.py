@@ -80,7 +80,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _run(
     context: click.Context, file: Path, wanted: Wanted, data_dir: Path | None, *, preview: bool
 ) -> ImportReport:
-    from memory_git.cli.opening import open_store, store_path
+    from memory_git.cli.opening import open_store, store_path, url_of
     from memory_git.interchange.original.importing import prepare, preview_original
 
     settings = read_settings(context, **({} if data_dir is None else {"lethe__data_dir": data_dir}))
@@ -90,7 +90,7 @@ def _run(
         )
     with progress_on_terminal() as shown:
         progress = shown or _silent
-        if preview and not store_path(settings).exists():
+        if preview and url_of(settings, "lethe") is None and not store_path(settings).exists():
             return preview_original(file, None, wanted, progress)
         prepared = None if preview else prepare(file, wanted, progress)
         store = open_store(settings, begins=not preview)

@@ -60,22 +60,22 @@ def command(
             store, api_key=lethe_key(settings), hosts=names_of(where.host, public_url=None).hosts
         )
         serving = Serving(app, where, tls=tls, on_stop=store.feed.close)
-        serving.run(lambda bound: _tell(settings, bound.url, as_json=as_json))
+        serving.run(lambda bound: _tell(settings, store.place, bound.url, as_json=as_json))
     finally:
         store.close()
 
 
-def _tell(settings: Settings, address: str, *, as_json: bool) -> None:
+def _tell(settings: Settings, place: str, address: str, *, as_json: bool) -> None:
     """Prints where the store is and where its key lies, never the key."""
     from memory_git.cli.opening import store_path
 
     path = store_path(settings).absolute()
     key = "LETHE_API_KEY" if settings.lethe.api_key else str(path.parent / "keys" / "lethe-api")
     if as_json:
-        sys.stdout.write(json.dumps({"address": address, "database": str(path), "key_from": key}) + "\n")
+        sys.stdout.write(json.dumps({"address": address, "database": place, "key_from": key}) + "\n")
     else:
         sys.stdout.write(
-            f"Lethe serves at {address}\nData: {path}\nKey: {key}\n\n"
+            f"Lethe serves at {address}\nData: {place}\nKey: {key}\n\n"
             f"For Charon: CHARON_UPSTREAM={address}\nStop with Ctrl-C.\n"
         )
     sys.stdout.flush()
