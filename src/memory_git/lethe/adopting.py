@@ -19,13 +19,14 @@ from memory_git.domain.canonical import canonical_bytes, decode, sha256_hex
 from memory_git.domain.changeset import CreateRequest
 from memory_git.domain.errors import Clash
 from memory_git.domain.ids import check_project_id, parse_ref
-from memory_git.domain.ops import Op
+from memory_git.domain.ops import Op, op_from_json
 from memory_git.domain.projector import Applied, apply
 from memory_git.domain.record import Conflicted, Record
 from memory_git.domain.times import format_time
 from memory_git.domain.trie import EMPTY, Entry
 from memory_git.lethe import conflict_rows, events
 from memory_git.lethe.caches import Caches
+from memory_git.lethe.changesets import stored_ops
 from memory_git.lethe.commits import Base, apply_ops, base_of, write_changeset, write_state
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.meeting import meet
@@ -235,6 +236,11 @@ class Adopting:
         """Gives a changeset that is there, or None."""
         self.require_own(project, changeset_id, "changeset")
         return lethe_history.get_changeset(self.connection, project.project_id, changeset_id)
+
+    def ops_of(self, project: ProjectRow, row: ChangesetRow) -> list[Op]:
+        """Gives the ops of a stored changeset, as far as they are not erased."""
+        ops = stored_ops(self.transaction(project), row)
+        return [op_from_json(op) for op in ops if "payload" in op]
 
     def is_key_used(self, project: ProjectRow, author: str, key: str) -> bool:
         """Decides whether an author has used an idempotency key here."""

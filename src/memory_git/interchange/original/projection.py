@@ -39,14 +39,18 @@ class Lines:
         self._touching: dict[str, set[str]] = {}
         self._origins: dict[str, set[str]] = {}
         self._begun: dict[str, dict[str, Any]] = {}
+        self._settled: dict[str, frozenset[str]] = {}
 
     def begin(self, memory_id: str, content: str, event_type: str) -> None:
         """Notes a memory of the baseline."""
         self._begun[memory_id] = {"content": content, "event_type": event_type}
 
-    def add(self, changeset_id: str, parents: Sequence[str], ops: Iterable[Op]) -> None:
-        """Notes a changeset; its parents were noted before."""
+    def add(
+        self, changeset_id: str, parents: Sequence[str], ops: Iterable[Op], stored: Iterable[Op] = ()
+    ) -> None:
+        """Notes a changeset with the original's ops, and with those that are stored of it; its parents were noted before."""
         self._parents[changeset_id] = tuple(parents)
+        self._settled[changeset_id] = frozenset(name for op in stored for name in op.memory_ids())
         self._ops[changeset_id] = tuple(ops)
         for op in self._ops[changeset_id]:
             for name in op.memory_ids():
@@ -58,7 +62,8 @@ class Lines:
         """Gives the memories that the second parent's own line touches: all on which a merge may differ from its first parent."""
         before = set(self._order(parents[:1]))
         own = [name for name in self._order(parents[1:]) if name not in before]
-        return {memory_id for name in own for op in self._ops[name] for memory_id in op.memory_ids()}
+        touched = {memory_id for name in own for op in self._ops[name] for memory_id in op.memory_ids()}
+        return touched.union(*(self._settled[name] for name in own))
 
     def outcomes(
         self, parents: Sequence[str], ops: Sequence[Op], memory_ids: Iterable[str]

@@ -14,6 +14,7 @@ from functools import partial
 from memory_git.domain.changeset import CreateRequest
 from memory_git.domain.errors import Clash
 from memory_git.domain.ids import SHARED_MAIN, is_memory_id, parse_ref
+from memory_git.domain.ops import Op
 from memory_git.interchange.original.attached import request_of
 from memory_git.interchange.original.beside import event_of
 from memory_git.interchange.original.cells import moment, names_in
@@ -233,9 +234,11 @@ class Taking:
     def _take_some(self, adopting: Adopting, items: Iterable[OriginalChangeset]) -> None:
         project = self._place.row(adopting)
         for item in items:
-            if adopting.has_changeset(project, item.changeset_id) is not None:
+            row = adopting.has_changeset(project, item.changeset_id)
+            if row is not None:
                 quiet = Translation(self._into.project_id, self._into.named_there)
-                self._lines.add(item.changeset_id, self._parents(item), translated(item, quiet))
+                stored = adopting.ops_of(project, row) if len(item.parent_ids) > 1 else ()
+                self._lines.add(item.changeset_id, self._parents(item), translated(item, quiet), stored)
                 self._place.report.count("changesets", taken=0, there=1)
                 continue
             self._take_one(adopting, project, item)
@@ -252,11 +255,15 @@ class Taking:
             )
             request = replace(request, idempotency_key=own)
 
+        stored: list[Op] = []
+
         def plan(trial: Trial) -> CreateRequest:
-            return planned(trial, request, ops, self._lines, item.changeset_id, self._place.report.findings)
+            made = planned(trial, request, ops, self._lines, item.changeset_id, self._place.report.findings)
+            stored[:] = made.ops if trial.is_merge else ()
+            return made
 
         adopting.add_changeset(project, request, item.created_at, item.changeset_id, plan)
-        self._lines.add(item.changeset_id, parents, [op for _, op in ops])
+        self._lines.add(item.changeset_id, parents, [op for _, op in ops], stored)
 
     # refs
 
