@@ -14,7 +14,10 @@ sys.path.insert(0, str(Path(__file__).parent / "support"))
 
 from postgres_server import Schemas, Server, leave, shared_server
 
+from memory_git.storage.lethe_schema import SCHEMA
+
 ROOT = Path(__file__).parent.parent
+ENGINES = ["sqlite", "postgresql"]
 
 # No deadline: other processes may have the processor meanwhile. What a test says for itself: `support/depth.py`.
 settings.register_profile("usual", deadline=None)
@@ -48,3 +51,25 @@ def schemas(postgres: Server) -> Iterator[Schemas]:
     made = Schemas(postgres)
     yield made
     made.drop()
+
+
+@pytest.fixture(params=ENGINES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Gives where a new store is: a file, or the URL of a schema."""
+    if request.param == "sqlite":
+        return tmp_path / "lethe.db"
+    schemas: Schemas = request.getfixturevalue("schemas")
+    return schemas.new(SCHEMA)
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def place_of_module(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path | str]:
+    """Gives where a new store is that the tests of a module share."""
+    if request.param == "sqlite":
+        yield tmp_path_factory.mktemp("module") / "lethe.db"
+        return
+    schemas = Schemas(request.getfixturevalue("postgres"))
+    yield schemas.new(SCHEMA)
+    schemas.drop()

@@ -22,7 +22,7 @@ sys.path.insert(0, sys.argv[1])
 from memory_git.domain.errors import Clash
 from store_world import PROJECT, StoreWorld, add, correct
 
-world = StoreWorld(pathlib.Path(sys.argv[2]))
+world = StoreWorld(sys.argv[2] if "://" in sys.argv[2] else pathlib.Path(sys.argv[2]))
 who, rounds, ref = sys.argv[3], int(sys.argv[4]), sys.argv[5]
 print("ready", flush=True)
 for _ in range(rounds):
@@ -40,11 +40,15 @@ world.close()
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[StoreWorld]:
-    made = StoreWorld(tmp_path)
+def world(place: Path | str) -> Iterator[StoreWorld]:
+    made = StoreWorld(_home(place))
     yield made
     assert made.faults() == []
     made.close()
+
+
+def _home(place: Path | str) -> Path | str:
+    return place.parent if isinstance(place, Path) else place
 
 
 def in_threads(count: int, work: Callable[[int], None]) -> None:
@@ -134,12 +138,12 @@ def test_two_who_correct_the_same_memory_on_their_own_branches_both_keep_their_w
 
 
 class Processes:
-    """Some child processes with a store each, on one file."""
+    """Some child processes with a store each, on one database."""
 
-    def __init__(self, folder: Path, refs: list[str], rounds: int) -> None:
+    def __init__(self, place: Path | str, refs: list[str], rounds: int) -> None:
         self.children = [
             subprocess.Popen(
-                [sys.executable, "-c", PROCESS, str(SUPPORT), str(folder), f"p{who}", str(rounds), ref],
+                [sys.executable, "-c", PROCESS, str(SUPPORT), str(place), f"p{who}", str(rounds), ref],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
@@ -167,9 +171,9 @@ class Processes:
 
 
 @pytest.mark.slow
-def test_processes_on_one_ref_have_one_winner_a_round(world: StoreWorld, tmp_path: Path) -> None:
+def test_processes_on_one_ref_have_one_winner_a_round(world: StoreWorld, place: Path | str) -> None:
     world.store.create_branch(PROJECT, ONE, world.root, "p")
-    children = Processes(tmp_path, [ONE] * 3, rounds=8)
+    children = Processes(_home(place), [ONE] * 3, rounds=8)
     head = world.root
     for _ in range(8):
         told = children.round(head)
@@ -185,12 +189,12 @@ def test_processes_on_one_ref_have_one_winner_a_round(world: StoreWorld, tmp_pat
 
 @pytest.mark.slow
 def test_processes_on_refs_of_their_own_are_never_refused_and_see_each_others_work(
-    world: StoreWorld, tmp_path: Path
+    world: StoreWorld, place: Path | str
 ) -> None:
     refs = [f"refs/topics/t{who}" for who in range(3)]
     for ref in refs:
         world.store.create_branch(PROJECT, ref, world.root, "p")
-    children = Processes(tmp_path, refs, rounds=8)
+    children = Processes(_home(place), refs, rounds=8)
     for _ in range(8):
         told = children.round()
         assert [word for word, _ in told] == ["won"] * 3

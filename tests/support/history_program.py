@@ -176,9 +176,10 @@ class Writer:
         )
 
 
-def write(folder: Path) -> None:
-    """Writes the history and prints its digests."""
-    store = LetheStore.open(folder / "lethe.db", merge_keys=KEYS, sources=fixed_sources())
+def write(place: Path | str) -> None:
+    """Writes the history, into a folder or a database, and prints its digests."""
+    place = place / "lethe.db" if isinstance(place, Path) else place
+    store = LetheStore.open(place, merge_keys=KEYS, sources=fixed_sources())
     writer = Writer(store)
     for _ in range(150):
         writer.step()

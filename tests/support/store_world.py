@@ -43,10 +43,10 @@ def edge(from_id: str, to_id: str, kind: str = "about", op_type: str = "add_rela
 
 
 class StoreWorld:
-    """A store with a project; `later` moves its clock."""
+    """A store with a project, in a folder or at a URL; `later` moves its clock."""
 
-    def __init__(self, folder: Path, project: str = PROJECT) -> None:
-        self.path = folder / "lethe.db"
+    def __init__(self, place: Path | str, project: str = PROJECT) -> None:
+        self.path = place / "lethe.db" if isinstance(place, Path) else place
         self.project = project
         self.offset = timedelta()
         self.store = self._open()
