@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -75,9 +75,10 @@ class GivenMove:
 class Trial:
     """The state that a changeset's ops will apply to: what ops would make of it can be asked as often as needed."""
 
-    def __init__(self, transaction: Transaction, base: Base) -> None:
+    def __init__(self, transaction: Transaction, base: Base, parents: Sequence[str]) -> None:
         self._transaction = transaction
         self._base = base
+        self._parents = parents
 
     @property
     def is_merge(self) -> bool:
@@ -102,14 +103,14 @@ class Trial:
         state = self._base.parents[0] if merged is None else merged_view(self._transaction, merged)
         return state.record(memory_id)
 
-    def conflicted(self) -> dict[str, Conflicted]:
-        """Gives the memories that both sides changed differently."""
-        return {} if self._base.merged is None else dict(self._base.merged.conflicted)
+    def first(self, memory_id: str) -> Record | Conflicted | None:
+        """Gives what stands under an id at the first parent."""
+        return self._base.parents[0].record(memory_id)
 
-    def merged_by_fields(self) -> dict[str, Record]:
-        """Gives the memories whose fields came together without a conflict."""
-        merged = self._base.merged
-        return {} if merged is None else {name: found[0] for name, found in merged.records.items()}
+    def own_of_second(self) -> Collection[str]:
+        """Gives the changesets that the second parent alone brings."""
+        first, second = self._parents
+        return set(self._transaction.graph().reachable_not_from(second, [first]))
 
     def is_erased(self, memory_id: str) -> bool:
         """Decides whether a memory was redacted here."""
@@ -256,7 +257,7 @@ class Adopting:
         base = base_of(transaction, parents)
         if base.merged is not None:
             refuse_erased(base.merged)
-        request = plan(Trial(transaction, base))
+        request = plan(Trial(transaction, base, request.parent_ids))
         applied = apply_ops(transaction, request.ops, base)
         roots = write_state(transaction, applied, base, changeset_row)
         transaction.flush(roots)

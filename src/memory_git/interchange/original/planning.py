@@ -93,8 +93,8 @@ def _resolved(
     findings: Findings,
 ) -> list[Op]:
     """Gives the import's own ops of a merge (rule 2)."""
-    conflicted = trial.conflicted()
-    outcomes = lines.outcomes(request.parent_ids, original, {*conflicted, *lines.brought(request.parent_ids)})
+    second = request.parent_ids[1]
+    outcomes = lines.outcomes(second, trial.own_of_second(), original, trial.first)
     base = [op for _, op in kept]
     own: list[Op] = []
     for attempt in range(_ATTEMPTS):

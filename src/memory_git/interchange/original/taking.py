@@ -129,8 +129,6 @@ class Taking:
             self._place.report.count("changesets", taken=0, there=int(self._root is not None))
         self._place.report.root = project.root_changeset_id
         self._lines.add(project.root_changeset_id or "", (), ())
-        for item in baseline:
-            self._lines.begin(item.event_id, item.content, item.event_type)
         self._take_events("events", rest)
         self._take_changesets()
         self._take_refs()
