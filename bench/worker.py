@@ -17,6 +17,8 @@ MODULES = {
     "http_ours": "bench.http_ours",
     "http_bare": "bench.http_bare",
     "http_load": "bench.http_load",
+    "face_lethe": "bench.face_lethe",
+    "face_charon": "bench.face_charon",
     "doltlite": "bench.peers.doltlite",
     "pygit2": "bench.peers.libgit2",
     "dulwich": "bench.peers.dulwich",

@@ -200,7 +200,7 @@ def test_an_unknown_address_and_a_wrong_method_are_problem_documents(client: htt
     absent, method = client.get("/nothing"), client.put("/notes")
     assert (absent.status_code, absent.json()["code"]) == (404, "not_found")
     assert (method.status_code, method.json()["code"]) == (405, "method_not_allowed")
-    assert method.headers["allow"] == "POST"
+    assert method.headers["allow"] == "GET, POST"
 
 
 def test_one_request_too_many_is_told_to_come_again_and_the_others_are_served() -> None:

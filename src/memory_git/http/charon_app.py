@@ -22,7 +22,7 @@ from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.limits import LOOPBACK_HOSTS, AtMost, HostAndOrigin, LastCatch
 from memory_git.http.live import live_answer
 from memory_git.http.metrics import FaceMetrics, Observed
-from memory_git.http.openapi import answers, describe
+from memory_git.http.openapi import answers, describe, plain
 from memory_git.http.problems import JsonAnswer, install_problems
 
 OPEN_PATHS = ("/healthz", "/readyz", "/api/openapi.json")
@@ -112,16 +112,14 @@ def ready(gate: TheGate) -> JsonAnswer:
     return JsonAnswer(gate.ready())
 
 
-@routes.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+@routes.get("/metrics", response_class=Response, responses=plain("text/plain"))
 def metrics(request: Request, gate: TheGate, caller: By) -> Response:
     """Gives the Prometheus text, to an administrator: a count may tell what its reader may not see."""
     counted: FaceMetrics = request.app.state.metrics
     return counted.exposition(gate.figures(caller))
 
 
-@routes.get(
-    "/api/v1/live", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}}
-)
+@routes.get("/api/v1/live", response_class=StreamingResponse, responses=plain("text/event-stream"))
 async def live(
     gate: TheGate, caller: By, last_event_id: Annotated[str | None, Header()] = None
 ) -> StreamingResponse:

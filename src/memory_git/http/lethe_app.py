@@ -17,7 +17,7 @@ from memory_git.http.lethe_routes.parts import Store, router
 from memory_git.http.limits import LOOPBACK_HOSTS, AtMost, BearerCheck, HostAndOrigin, LastCatch
 from memory_git.http.live import live_answer
 from memory_git.http.metrics import FaceMetrics, Observed
-from memory_git.http.openapi import answers, describe
+from memory_git.http.openapi import answers, describe, plain
 from memory_git.http.problems import JsonAnswer, install_problems
 from memory_git.http.quick import Quick
 from memory_git.lethe.feed import Feed
@@ -80,7 +80,7 @@ def ready(lethe: Store) -> JsonAnswer:
     return JsonAnswer(lethe.ready())
 
 
-@routes.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+@routes.get("/metrics", response_class=Response, responses=plain("text/plain"))
 def metrics(request: Request) -> Response:
     """Gives the Prometheus text."""
     counted: FaceMetrics = request.app.state.metrics
@@ -93,9 +93,7 @@ def backup(lethe: Store, body: bodies.BackupRequest) -> JsonAnswer:
     return JsonAnswer(lethe.backup(body.to_directory))
 
 
-@routes.get(
-    "/live", response_class=StreamingResponse, responses={200: {"content": {"text/event-stream": {}}}}
-)
+@routes.get("/live", response_class=StreamingResponse, responses=plain("text/event-stream"))
 async def live(
     request: Request, project: str | None = None, last_event_id: Annotated[str | None, Header()] = None
 ) -> StreamingResponse:

@@ -64,6 +64,16 @@ def answers(
     return said
 
 
+def plain(media_type: str, *more: int) -> dict[int | str, Any]:
+    """Gives the `responses` of a route whose answer is no JSON."""
+    said: dict[int | str, Any] = {
+        200: {"description": "Done", "content": {media_type: {"schema": {"type": "string"}}}}
+    }
+    return said | {
+        code: {"description": _REASONS[code], **_PROBLEM_REF} for code in sorted({*_ALWAYS, *more})
+    }
+
+
 def body_of(model: Any, max_bytes: int | None = None) -> dict[str, Any]:
     """Gives the `openapi_extra` of a route whose body has a cap of its own."""
     extra: dict[str, Any] = {"x-max-bytes": max_bytes} if max_bytes else {}
@@ -104,6 +114,18 @@ def _document(app: FastAPI, open_paths: Collection[str]) -> dict[str, Any]:
     for path, item in document["paths"].items():
         for operation in item.values():
             operation["responses"].pop("422", None)
+            for parameter in operation.get("parameters", ()):
+                parameter["schema"] = _without_null(parameter["schema"])
             if path in open_paths:
                 operation["security"] = []
     return document
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Gives the schema of a parameter, which is absent or a value: a query can't say null."""
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind != {"type": "null"}]
+    if len(kinds) != 1:
+        return schema
+    rest = {name: value for name, value in schema.items() if name != "anyOf" and value is not None}
+    items = {**kinds[0].get("items", {}), **rest.pop("items", {})}
+    return {**kinds[0], **rest, **({"items": items} if items else {})}

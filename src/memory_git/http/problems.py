@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -20,6 +20,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route
 
 from memory_git.domain.errors import (
     Corrupt,
@@ -98,20 +99,42 @@ async def _refused(request: Request, error: Exception) -> Response:
     return problem_answer(error, request.scope.get("request_id", ""))
 
 
-async def _unfit(_request: Request, error: Exception) -> Response:
+async def _unfit(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
+    request.scope["problem_code"] = "invalid_request"
     return problem_answer(invalid_request(error.errors()))
 
 
-async def _routing(_request: Request, error: Exception) -> Response:
+async def _routing(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
+        request.scope["problem_code"] = "not_found"
         return problem_answer(NotFound("not_found", "there is nothing at this address"))
     refusal = Refused("method_not_allowed" if error.status_code == 405 else "bad_request", str(error.detail))
-    headers = dict(error.headers or {})
+    request.scope["problem_code"] = refusal.code
+    headers = {"Allow": _allowed(request)} if error.status_code == 405 else dict(error.headers or {})
     return ProblemAnswer(
         refusal.to_problem() | {"status": error.status_code}, error.status_code, headers=headers
     )
+
+
+def _allowed(request: Request) -> str:
+    """Gives every method that the address has, of all routes with its pattern: the one that says most of it."""
+    matching = [
+        route
+        for route in _routes(request.app.routes)
+        if isinstance(route, Route) and route.matches(request.scope)[0] != Match.NONE
+    ]
+    least = min((len(route.param_convertors) for route in matching), default=0)
+    methods = (route.methods or set() for route in matching if len(route.param_convertors) == least)
+    return ", ".join(sorted(set().union(*methods)))
+
+
+def _routes(routes: Iterable[BaseRoute]) -> Iterator[BaseRoute]:
+    """Yields routes, and those of the routers among them."""
+    for route in routes:
+        router = getattr(route, "original_router", None)
+        yield from _routes(router.routes) if router is not None else [route]
 
 
 def _failure(code: str, message: str, facts: dict[str, Any]) -> Response:

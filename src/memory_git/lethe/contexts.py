@@ -76,6 +76,8 @@ def read_request(raw: Mapping[str, Any], sources: Sources) -> ContextRequest:
             raise _invalid(f"{name} is a string")
     if not raw.get("ref_name"):
         raise _invalid("ref_name is needed")
+    if not isinstance(raw.get("create_manifest"), bool | None):
+        raise _invalid("create_manifest is true or false")
     return ContextRequest(
         raw["ref_name"],
         raw.get("head_changeset_id"),

@@ -12,7 +12,7 @@ from functools import partial
 from memory_git.domain import conflicts, trie
 from memory_git.domain.change import Change
 from memory_git.domain.conflicts import Conflict, Side
-from memory_git.domain.errors import Clash
+from memory_git.domain.errors import Clash, Invalid
 from memory_git.domain.policy import Audience
 from memory_git.domain.record import Record
 from memory_git.domain.trie import Entry
@@ -52,8 +52,10 @@ class Meeting:
 def meet(
     view: View, left: str, right: str, declared_base: str | None = None, audience: Audience | None = None
 ) -> Meeting:
-    """Compares two heads from their best common ancestors, or from a declared base."""
+    """Compares two heads from their best common ancestors, or from a declared base, which both descend from."""
     graph = view.graph()
+    if declared_base and not all(graph.is_ancestor(declared_base, head) for head in (left, right)):
+        raise Invalid("not_a_base", "the base is not an ancestor of both heads")
     bases = (declared_base,) if declared_base else graph.best_common_ancestors(left, right)
     if not bases:
         raise Clash("unrelated_histories", "the two heads have no common ancestor")

@@ -6,9 +6,10 @@ from typing import Annotated
 
 from fastapi import Query
 
+from memory_git.http.forms import ProjectQuery, UpTo1000
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import requests as bodies
-from memory_git.http.lethe_routes.parts import Limit, Reader, Store, router
+from memory_git.http.lethe_routes.parts import Reader, Store, router
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
 from memory_git.lethe import wire
@@ -26,7 +27,7 @@ def append_event(lethe: Store, body: bodies.EventRequest) -> JsonAnswer:
 
 @routes.get("/events", responses=answers(shapes.Events))
 def list_events(
-    lethe: Store, audience: Reader, project: str, after: After = 0, limit: Limit = 100
+    lethe: Store, audience: Reader, project: ProjectQuery, after: After = 0, limit: UpTo1000 = 100
 ) -> JsonAnswer:
     """Gives events by seq."""
     return JsonAnswer({"events": lethe.list_events(project, after=after, limit=limit, audience=audience)})

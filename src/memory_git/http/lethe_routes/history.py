@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from memory_git.http.forms import Project, RefQuery, UpTo200, UpTo1000
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import requests as bodies
-from memory_git.http.lethe_routes.parts import Limit, Reader, Store, router
+from memory_git.http.lethe_routes.parts import Reader, Store, router
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
 from memory_git.http.strict import CREATE_BYTES
@@ -53,7 +54,7 @@ def diff(
     changeset_id: str,
     *,
     audience: Reader,
-    limit: Limit | None = None,
+    limit: UpTo1000 | None = None,
     after: str | None = None,
     body: bodies.DiffRequest | None = None,
 ) -> JsonAnswer:
@@ -66,38 +67,38 @@ def diff(
 
 
 @routes.post("/{project}/legacy-root", responses=answers(shapes.ProjectStart))
-def init_project(lethe: Store, project: str) -> JsonAnswer:
+def init_project(lethe: Store, project: Project) -> JsonAnswer:
     """Creates a project with its root, frozen baseline and protected refs/shared/main; repeatable."""
     return JsonAnswer(lethe.init_project(project))
 
 
 @routes.post("/{project}/branches", status_code=201, responses=answers(shapes.Ref, 409, 413, status=201))
-def create_branch(lethe: Store, project: str, body: bodies.BranchRequest) -> JsonAnswer:
+def create_branch(lethe: Store, project: Project, body: bodies.BranchRequest) -> JsonAnswer:
     """Creates a ref at a changeset."""
     ref = lethe.create_branch(project, body.ref_name, body.head_changeset_id, body.principal, body.protected)
     return JsonAnswer(ref, 201)
 
 
 @routes.get("/{project}/refs", responses=answers(list[shapes.Ref]))
-def list_refs(lethe: Store, project: str) -> JsonAnswer:
+def list_refs(lethe: Store, project: Project) -> JsonAnswer:
     """Gives all refs, by name."""
     return JsonAnswer(lethe.list_refs(project))
 
 
 @routes.get("/{project}/refs/resolve", responses=answers(shapes.Ref))
-def resolve_ref(lethe: Store, project: str, name: str, at: str | None = None) -> JsonAnswer:
+def resolve_ref(lethe: Store, project: Project, name: RefQuery, at: str | None = None) -> JsonAnswer:
     """Gives a ref, with the head that it has, or had at a time or changeset."""
     return JsonAnswer(lethe.resolve_ref(project, name, at))
 
 
 @routes.get("/{project}/refs/log", responses=answers(shapes.RefLog))
-def ref_log(lethe: Store, project: str, name: str) -> JsonAnswer:
+def ref_log(lethe: Store, project: Project, name: RefQuery) -> JsonAnswer:
     """Gives the moves of a ref, oldest first."""
     return JsonAnswer({"moves": lethe.ref_log(project, name)})
 
 
 @routes.post("/{project}/refs/advance", responses=answers(shapes.Ref, 409, 413))
-def advance_ref(lethe: Store, project: str, body: bodies.AdvanceRequest) -> JsonAnswer:
+def advance_ref(lethe: Store, project: Project, body: bodies.AdvanceRequest) -> JsonAnswer:
     """Moves an unprotected ref by compare-and-swap to a descendant."""
     return JsonAnswer(
         lethe.advance_ref(project, body.ref_name, body.expected_head, body.new_head, body.principal)
@@ -105,7 +106,7 @@ def advance_ref(lethe: Store, project: str, body: bodies.AdvanceRequest) -> Json
 
 
 @routes.post("/{project}/refs/merge", responses=answers(shapes.Ref, 409, 413))
-def merge_ref(lethe: Store, project: str, body: bodies.MergeRequest) -> JsonAnswer:
+def merge_ref(lethe: Store, project: Project, body: bodies.MergeRequest) -> JsonAnswer:
     """Moves a protected ref on a signed authorization."""
     return JsonAnswer(lethe.merge_ref(project, body))
 
@@ -113,12 +114,12 @@ def merge_ref(lethe: Store, project: str, body: bodies.MergeRequest) -> JsonAnsw
 @routes.get("/{project}/changesets", responses=answers(shapes.Log))
 def log(
     lethe: Store,
-    project: str,
+    project: Project,
     *,
     audience: Reader,
-    ref: str | None = None,
+    ref: RefQuery | None = None,
     head: str | None = None,
-    limit: Limit = 20,
+    limit: UpTo200 = 20,
     before: str | None = None,
     first_parent: bool = False,
 ) -> JsonAnswer:
@@ -130,30 +131,30 @@ def log(
 
 
 @routes.get("/{project}/ancestry", responses=answers(shapes.IsAncestor))
-def is_ancestor(lethe: Store, project: str, ancestor: str, descendant: str) -> JsonAnswer:
+def is_ancestor(lethe: Store, project: Project, ancestor: str, descendant: str) -> JsonAnswer:
     """Decides whether a changeset is reachable from another."""
     return JsonAnswer({"is_ancestor": lethe.is_ancestor(project, ancestor, descendant)})
 
 
 @routes.get("/{project}/merge-base", responses=answers(shapes.Bases))
-def merge_base(lethe: Store, project: str, left: str, right: str) -> JsonAnswer:
+def merge_base(lethe: Store, project: Project, left: str, right: str) -> JsonAnswer:
     """Gives all best common ancestors, sorted."""
     return JsonAnswer({"merge_base": lethe.merge_base(project, left, right)})
 
 
 @routes.get("/{project}/authors", responses=answers(shapes.Authors))
-def authors(lethe: Store, project: str, head: str, without: str) -> JsonAnswer:
+def authors(lethe: Store, project: Project, head: str, without: str) -> JsonAnswer:
     """Gives the author principals of what is reachable from `head` and not from `without`."""
     return JsonAnswer({"authors": lethe.authors(project, head, without)})
 
 
 @routes.get("/{project}/advances", responses=answers(shapes.Advances))
-def list_advances(lethe: Store, project: str) -> JsonAnswer:
+def list_advances(lethe: Store, project: Project) -> JsonAnswer:
     """Gives the protected advances."""
     return JsonAnswer({"advances": lethe.list_advances(project)})
 
 
 @routes.get("/{project}/verification", responses=answers(shapes.Verification))
-def verify(lethe: Store, project: str) -> JsonAnswer:
+def verify(lethe: Store, project: Project) -> JsonAnswer:
     """Recomputes every digest, root, chain and derived row of a project."""
     return JsonAnswer(lethe.verify(project))

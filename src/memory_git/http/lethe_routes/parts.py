@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Request
 
 from memory_git.domain.errors import Fault, Invalid
 from memory_git.domain.policy import VISIBILITIES, Audience
+from memory_git.http import forms
 from memory_git.http.strict import StrictRoute
 from memory_git.lethe.protocol import Lethe
 
 MEMORY_PREFIX = "/api/memory"
-Limit = Annotated[int, Query(description="The store says which bounds hold")]
 
 
 def router(tag: str, prefix: str = MEMORY_PREFIX) -> APIRouter:
@@ -25,12 +25,7 @@ async def _store(request: Request) -> Lethe:
     return lethe
 
 
-async def _audience(
-    reader: Annotated[str | None, Query(description="The principal to read for; absent: everything")] = None,
-    visibility: Annotated[
-        list[str] | None, Query(description="Open to the reader; repeated or by commas")
-    ] = None,
-) -> Audience | None:
+async def _audience(reader: forms.Reader = None, visibility: forms.Visibilities = None) -> Audience | None:
     """Gives for whom to read; None when the query names nobody."""
     if reader is None:
         if visibility is not None:

@@ -11,7 +11,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
+from memory_git.domain.conflicts import OUTCOMES
+from memory_git.http.forms import Name, ProjectId, RefName, RefNameOrNone
 from memory_git.http.strict import Body
+from memory_git.lethe.assemblies import VERDICTS
+from memory_git.lethe.conflict_rows import CLOSING_STATUSES
 
 _OP_SCHEMA = {
     "type": "object",
@@ -31,10 +35,10 @@ Objects = Annotated[list[Any], WithJsonSchema({"type": "array", "items": {"type"
 class _CreateRequest(Body):
     """A changeset to store (3-model, changeset)."""
 
-    project_id: str
-    ref_name: str
+    project_id: ProjectId
+    ref_name: RefName
     parent_ids: list[str]
-    author_principal: str
+    author_principal: Name
     message: str
     idempotency_key: str
     ops: Ops
@@ -59,16 +63,16 @@ class _CreateRequest(Body):
 class BranchRequest(Body):
     """A ref to create."""
 
-    ref_name: str
+    ref_name: RefName
     head_changeset_id: str
-    principal: str
+    principal: Name
     protected: bool = False
 
 
 class AdvanceRequest(Body):
     """A move of an unprotected ref."""
 
-    ref_name: str
+    ref_name: RefName
     expected_head: str
     new_head: str
     principal: str = "system"
@@ -77,7 +81,7 @@ class AdvanceRequest(Body):
 class _MergeRequest(Body):
     """A move of a protected ref; `merge_authorization` is the JSON text of `{envelope, signature}`."""
 
-    ref_name: str
+    ref_name: RefName
     expected_head: str
     new_head: str
     merge_proposal_id: str
@@ -111,23 +115,23 @@ class RedactRequest(Body):
     """A memory to erase, on whose order, and why."""
 
     memory_id: str
-    principal: str
-    reason: str
+    principal: Name
+    reason: Name
 
 
 class RetireRequest(Body):
     """A proposal whose open conflicts end."""
 
     proposal_id: str
-    status: str
+    status: Annotated[str, Field(json_schema_extra={"enum": list(CLOSING_STATUSES)})]
 
 
 class ResolveRequest(Body):
     """A resolution with its reason."""
 
-    outcome: str
-    resolution_note: str
-    principal: str
+    outcome: Annotated[str, Field(json_schema_extra={"enum": list(OUTCOMES)})]
+    resolution_note: Name
+    principal: Name
 
 
 class MergePlanRequest(Body):
@@ -166,11 +170,11 @@ class RevertPlanRequest(Body):
 class _ContextRequest(Body):
     """What context is asked for (7-context); of refs/shared/main when no ref is named."""
 
-    ref_name: str | None = None
+    ref_name: RefNameOrNone | None = None
     head_changeset_id: str | None = None
     query: str | None = None
-    limit: int | None = None
-    max_tokens: int | None = None
+    limit: Annotated[int, Field(ge=1, le=100)] | None = None
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
     session_id: str | None = None
     actor_id: str | None = None
     principal: str | None = None
@@ -181,7 +185,7 @@ class _ContextRequest(Body):
 class _EventRequest(Body):
     """An event to append."""
 
-    project_id: str
+    project_id: ProjectId
     event_type: str
     content: Any
     memory_id: str | None = None
@@ -192,7 +196,7 @@ class _EventRequest(Body):
 class _AssemblyRequest(Body):
     """What a model call was given."""
 
-    project_id: str
+    project_id: ProjectId
     manifest_id: str | None = None
     head_changeset_id: str
     items: Objects
@@ -203,8 +207,8 @@ class _AssemblyRequest(Body):
 class FeedbackRequest(Body):
     """A verdict on an assembly."""
 
-    verdict: str
-    note: str = ""
+    verdict: Annotated[str, Field(json_schema_extra={"enum": list(VERDICTS)})]
+    note: Annotated[str, Field(json_schema_extra={"maxLength": 4096})] = ""
 
 
 class BackupRequest(Body):
@@ -218,7 +222,7 @@ class _ManifestRequest(Body):
 
     model_config = ConfigDict(extra="allow")
 
-    project_id: str
+    project_id: ProjectId
     kind: Literal["input", "output"] | None = None
     direction: Literal["input", "output"] | None = None
 

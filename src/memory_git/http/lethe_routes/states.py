@@ -6,9 +6,10 @@ from typing import Annotated
 
 from fastapi import Query
 
+from memory_git.http.forms import Project, RefOrNone, UpTo100, UpTo200
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import requests as bodies
-from memory_git.http.lethe_routes.parts import Limit, Reader, Store, router
+from memory_git.http.lethe_routes.parts import Reader, Store, router
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
 from memory_git.lethe import wire
@@ -38,11 +39,11 @@ def reproduce(lethe: Store, manifest_id: str, audience: Reader) -> JsonAnswer:
 @routes.get("/{project}/memories", responses=answers(shapes.Memories))
 def memories(
     lethe: Store,
-    project: str,
+    project: Project,
     *,
     audience: Reader,
     head: str,
-    limit: Limit = 50,
+    limit: UpTo200 = 50,
     after: str | None = None,
     kind: str | None = None,
     status: str | None = None,
@@ -55,14 +56,14 @@ def memories(
 
 
 @routes.get("/{project}/memories/one", responses=answers(shapes.MemoryAt))
-def memory(lethe: Store, project: str, audience: Reader, memory_id: MemoryId, head: str) -> JsonAnswer:
+def memory(lethe: Store, project: Project, audience: Reader, memory_id: MemoryId, head: str) -> JsonAnswer:
     """Gives one memory at a state, with its edges and proof."""
     return JsonAnswer(lethe.memory(project, head, memory_id, audience))
 
 
 @routes.get("/{project}/memories/history", responses=answers(shapes.MemoryVersions))
 def memory_history(
-    lethe: Store, project: str, audience: Reader, memory_id: MemoryId, head: str
+    lethe: Store, project: Project, audience: Reader, memory_id: MemoryId, head: str
 ) -> JsonAnswer:
     """Gives the versions of a memory, newest first."""
     return JsonAnswer(lethe.memory_history(project, head, memory_id, audience))
@@ -70,7 +71,7 @@ def memory_history(
 
 @routes.get("/{project}/memories/search", responses=answers(shapes.Hits))
 def search(
-    lethe: Store, project: str, *, audience: Reader, head: str, query: str, limit: Limit = 20
+    lethe: Store, project: Project, *, audience: Reader, head: str, query: str, limit: UpTo200 = 20
 ) -> JsonAnswer:
     """Gives the memories at a state that hold a word of the query, best first."""
     return JsonAnswer(lethe.search(project, head, query, limit=limit, audience=audience))
@@ -79,16 +80,16 @@ def search(
 @routes.get("/{project}/context", responses=answers(shapes.Object, 409))
 def read_context(
     lethe: Store,
-    project: str,
+    project: Project,
     *,
     audience: Reader,
-    ref_name: str | None = None,
-    ref: Annotated[str | None, Query(description="The same as ref_name")] = None,
+    ref_name: RefOrNone | None = None,
+    ref: Annotated[RefOrNone | None, Query(description="The same as ref_name")] = None,
     head_changeset_id: str | None = None,
     head: Annotated[str | None, Query(description="The same as head_changeset_id")] = None,
     query: str | None = None,
-    limit: int | None = None,
-    max_tokens: int | None = None,
+    limit: UpTo100 | None = None,
+    max_tokens: Annotated[int, Query(json_schema_extra={"minimum": 1})] | None = None,
     session_id: str | None = None,
     now: str | None = None,
 ) -> JsonAnswer:
@@ -107,6 +108,6 @@ def read_context(
 
 
 @routes.post("/{project}/context", responses=answers(shapes.Object, 409, 413))
-def context(lethe: Store, project: str, audience: Reader, body: bodies.ContextRequest) -> JsonAnswer:
+def context(lethe: Store, project: Project, audience: Reader, body: bodies.ContextRequest) -> JsonAnswer:
     """Gives the accepted memory for a prompt, with a manifest where one is asked for."""
     return JsonAnswer(wire.context_to_wire(lethe.context(project, wire.context_request(body), audience)))
