@@ -588,7 +588,7 @@ def test_a_burnt_nonce_stays_burnt(store: LetheStore, tmp_path: Path) -> None:
     def again(adopting: Any) -> bool:
         return bool(adopting.burn(adopting.find_project("atlas"), nonce, "p", datetime.now(UTC)))
 
-    assert store.adopt(again) is False
+    assert store.adopt("atlas", again) is False
 
 
 def test_a_manifest_reproduces_what_it_pinned(store: LetheStore, tmp_path: Path) -> None:

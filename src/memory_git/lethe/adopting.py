@@ -51,6 +51,14 @@ def is_imported(row: AdvanceRow) -> bool:
     return version == IMPORTED_VERSION
 
 
+class Undone(Exception):
+    """Carries what a work made out of a write that is rolled back."""
+
+    def __init__(self, made: Any) -> None:
+        super().__init__()
+        self.made = made
+
+
 @dataclass(frozen=True, slots=True)
 class GivenEvent:
     """An event that happened elsewhere."""

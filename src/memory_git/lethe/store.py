@@ -37,7 +37,7 @@ from memory_git.lethe import (
     refs,
 )
 from memory_git.lethe.active import ActiveIndexes
-from memory_git.lethe.adopting import Adopting
+from memory_git.lethe.adopting import Adopting, Undone
 from memory_git.lethe.ahead import commit_turn
 from memory_git.lethe.authorship import authors_of
 from memory_git.lethe.caches import Caches
@@ -123,6 +123,11 @@ class LetheStore:
     def place(self) -> str:
         """Where the database is, without a password."""
         return self._database.place
+
+    @property
+    def is_file(self) -> bool:
+        """Says whether the database is one file of this machine."""
+        return self._database.name == "sqlite"
 
     # how verbs reach the database
 
@@ -234,11 +239,25 @@ class LetheStore:
             raise moved
         return refs.shown_ref(moved)
 
-    def adopt(self, work: Callable[[Adopting], T]) -> T:
+    def adopt(self, project_id: str, work: Callable[[Adopting], T]) -> T:
         """Gives what a work made of history that comes from elsewhere, once it is durable (`lethe.adopting`)."""
         return self._database.write(
-            lambda connection: work(Adopting(connection, self._caches, self._sources, self.feed))
+            lambda connection: work(Adopting(connection, self._caches, self._sources, self.feed)),
+            Turn(project_id),
         )
+
+    def would_adopt(self, project_id: str, work: Callable[[Adopting], T]) -> T:
+        """Gives what a work would make; all of it is rolled back. The project's other writes wait meanwhile."""
+
+        def undone(adopting: Adopting) -> None:
+            raise Undone(work(adopting))
+
+        try:
+            self.adopt(project_id, undone)
+        except Undone as found:
+            made: T = found.made
+            return made
+        raise AssertionError("the work is always undone")
 
     # changesets
 

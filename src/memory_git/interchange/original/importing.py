@@ -2,7 +2,8 @@
 
 1. All is read and verified before anything is written: a wrong digest, a malformed row or a name that is taken refuses the whole import.
 2. With `skip_damaged`, what does not hold and what stands on it is left out, and told; the rest is taken.
-3. A preview does the same in a copy of the store, which is thrown away: so it tells exactly what would be.
+3. A preview does the same in a copy of the store, which is thrown away, or where a store can't be copied so in writes that are rolled
+   back: so it tells exactly what would be.
 4. What is here already is passed over; so a second time changes nothing, and what was broken off goes on.
 """
 
@@ -16,11 +17,12 @@ from pathlib import Path
 
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.interchange.original.naming import project_here
-from memory_git.interchange.original.place import Progress
+from memory_git.interchange.original.place import Progress, Within
 from memory_git.interchange.original.report import ImportReport, ProjectReport
 from memory_git.interchange.original.source import OriginalProject, Source
 from memory_git.interchange.original.taking import Taking
 from memory_git.interchange.original.verifying import Verified, verify
+from memory_git.lethe.adopting import Adopting
 from memory_git.lethe.store import LetheStore
 from memory_git.storage.original import open_original
 
@@ -53,6 +55,18 @@ class Prepared:
             taking.take()
         return self.report
 
+    def try_out(self, store: LetheStore, progress: Progress) -> ImportReport:
+        """Gives the report that `take` would give; each project's writes are rolled back."""
+        for project, verified, own in self.sound:
+
+            def all_of_it(adopting: Adopting, item: Sound = (project, verified, own)) -> None:
+                taking = Taking(Within(adopting), *item, progress)
+                taking.check()
+                taking.take()
+
+            store.would_adopt(own.project_id, all_of_it)
+        return self.report
+
 
 def import_original(path: Path, store: LetheStore, wanted: Wanted, progress: Progress) -> ImportReport:
     """Takes a database in and gives the report; raises what `preview_original` would."""
@@ -67,8 +81,12 @@ def preview_original(
     Raises Invalid `import_unreadable`, `import_unknown_form`, `import_newer_schema`, `import_damaged`, `import_malformed`,
     `import_digest_wrong`, `import_project_name`, NotFound `import_no_project`, Clash `import_project_in_use`, `import_differs`.
     """
-    with _copy(store) as copy:
-        report = import_original(path, copy, wanted, progress)
+    prepared = prepare(path, wanted, progress)
+    if store is not None and not store.is_file:
+        report = prepared.try_out(store, progress)
+    else:
+        with _copy(store) as copy:
+            report = prepared.take(copy, progress)
     report.preview = True
     return report
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from memory_git.interchange.original.cells import moment
 from memory_git.interchange.original.naming import RefNames
 from memory_git.interchange.original.report import ProjectReport
 from memory_git.interchange.original.source import OriginalChangeset, OriginalProject
 from memory_git.lethe.adopting import Adopting
-from memory_git.lethe.store import LetheStore
 from memory_git.storage.lethe_history import ProjectRow
 from memory_git.storage.original import Row
 
@@ -20,11 +19,31 @@ T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 
 
+class Adopts(Protocol):
+    """What writes history that was made elsewhere: a store, or one write of it."""
+
+    def adopt(self, project_id: str, work: Callable[[Adopting], T]) -> T:
+        """Gives what a work made."""
+        ...
+
+
+class Within:
+    """One write in which all works of an import run, to be rolled back with it."""
+
+    def __init__(self, adopting: Adopting) -> None:
+        self._adopting = adopting
+
+    def adopt(self, project_id: str, work: Callable[[Adopting], T]) -> T:
+        """Gives what a work made in this write."""
+        del project_id
+        return work(self._adopting)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """One project on its way: from where, into which store, under which names, with which changesets."""
 
-    store: LetheStore
+    store: Adopts
     project: OriginalProject
     report: ProjectReport
     known: Mapping[str, OriginalChangeset]
@@ -32,8 +51,14 @@ class Place:
     progress: Progress
 
     def write(self, work: Callable[[Adopting], T]) -> T:
-        """Gives what a work made, once it is durable."""
-        return self.store.adopt(work)
+        """Gives what a work made, once it is durable; one that runs again notes nothing twice."""
+        mark = self.report.mark()
+
+        def from_the_mark(adopting: Adopting) -> T:
+            self.report.return_to(mark)
+            return work(adopting)
+
+        return self.store.adopt(self.report.project_id, from_the_mark)
 
     def row(self, adopting: Adopting) -> ProjectRow:
         """Gives the project here."""

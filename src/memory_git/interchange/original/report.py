@@ -15,6 +15,16 @@ KINDS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a report stood."""
+
+    taken: Counter[str]
+    there: Counter[str]
+    skipped: int
+    warnings: int
+
+
 @dataclass(slots=True)
 class ProjectReport:
     """One project: its name here and there, its root, and counts by kind."""
@@ -31,6 +41,17 @@ class ProjectReport:
         """Counts what was taken of a kind, and what was here before."""
         self.taken[kind] += taken
         self.there[kind] += there
+
+    def mark(self) -> Mark:
+        """Gives where the report stands, to return to when a write runs again."""
+        findings = self.findings
+        return Mark(Counter(self.taken), Counter(self.there), len(findings.skipped), len(findings.warnings))
+
+    def return_to(self, mark: Mark) -> None:
+        """Forgets what was noted since a mark."""
+        self.taken, self.there = Counter(mark.taken), Counter(mark.there)
+        del self.findings.skipped[mark.skipped :]
+        del self.findings.warnings[mark.warnings :]
 
     def to_json(self) -> dict[str, Any]:
         """Gives the wire form."""

@@ -21,7 +21,7 @@ from memory_git.interchange.original.cells import moment, names_in
 from memory_git.interchange.original.moving import moves_of
 from memory_git.interchange.original.naming import RefNames
 from memory_git.interchange.original.ops import Translation, translated
-from memory_git.interchange.original.place import Place, Progress, batches
+from memory_git.interchange.original.place import Adopts, Place, Progress, batches
 from memory_git.interchange.original.planning import planned
 from memory_git.interchange.original.projection import Lines
 from memory_git.interchange.original.receipts import Receipts
@@ -35,7 +35,6 @@ from memory_git.interchange.original.source import (
 from memory_git.interchange.original.verifying import Verified
 from memory_git.lethe.adopting import Adopting, GivenEvent, GivenMove, Trial
 from memory_git.lethe.projects import root_request
-from memory_git.lethe.store import LetheStore
 from memory_git.storage.lethe_history import ProjectRow
 from memory_git.storage.original import Row
 
@@ -48,7 +47,7 @@ class Taking:
 
     def __init__(
         self,
-        store: LetheStore,
+        store: Adopts,
         project: OriginalProject,
         verified: Verified,
         report: ProjectReport,
