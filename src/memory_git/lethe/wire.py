@@ -56,7 +56,7 @@ def projects_from_wire(said: Sequence[Any]) -> list[str]:
 
 def context_request(raw: Mapping[str, Any]) -> Json:
     """Gives a context request with the ref that is meant when none is named."""
-    return {**raw, "ref_name": raw.get("ref_name") or SHARED_MAIN}
+    return {**raw, "ref_name": SHARED_MAIN} if raw.get("ref_name") in (None, "") else dict(raw)
 
 
 def is_report(raw: Mapping[str, Any]) -> bool:

@@ -189,7 +189,7 @@ def conflicts(
 ) -> JsonAnswer:
     """Gives stored conflicts."""
     found = gate.conflicts(caller, project, status=status, proposal_id=proposal_id)
-    return JsonAnswer({"conflicts": found})
+    return JsonAnswer({"conflicts": found, "count": len(found)})
 
 
 @routes.post(
