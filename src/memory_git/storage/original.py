@@ -85,6 +85,7 @@ def _distrust(driver: apsw.Connection) -> None:
     driver.config(apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
     driver.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 0)
     driver.execute("PRAGMA temp_store = 2")
+    driver.execute("PRAGMA cell_size_check = 1")
     found = driver.execute("PRAGMA quick_check(1)").fetchone()
     if found is None or found[0] != "ok":
         raise _damaged(found[0] if found else "no answer")
