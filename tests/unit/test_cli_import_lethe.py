@@ -67,6 +67,7 @@ def test_an_import_makes_the_store_and_tells_what_was_taken_and_what_follows(
 ) -> None:
     said = shell("import-lethe", file)
     assert f"next: lethe verify-chain atlas --data-dir {shell.data_dir}" in said
+    assert f"next: charon project init atlas --data-dir {shell.data_dir}" in said
     assert "valid_from" in said
     shell("verify-chain", "atlas")
     (project,) = shell.json("import-lethe", file)["projects"]

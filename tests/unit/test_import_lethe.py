@@ -313,6 +313,7 @@ def test_what_names_something_that_is_gone_is_named(
     [
         ("UPDATE events SET content = x'00ff'", "content"),
         ("UPDATE events SET created_at = 'once'", "created_at"),
+        ("UPDATE events SET content = printf('%.*c', 1048577, 'a')", "content"),
         ("UPDATE events SET event_id = 7 WHERE content = 'from before'", "event_id"),
         ("UPDATE memory_changesets SET parent_ids_json = '{}'", "parent_ids_json"),
         ("UPDATE memory_changesets SET parent_ids_json = '[1]'", "parent_ids_json"),

@@ -127,7 +127,8 @@ def _show(report: Mapping[str, Any], data_dir: Path | None) -> None:
         place = [] if data_dir is None else ["--data-dir", str(data_dir.absolute())]
         click.echo()
         for project in report["projects"]:
-            click.echo(f"next: {shlex.join(['lethe', 'verify-chain', project['project'], *place])}")
+            for words in (["lethe", "verify-chain"], ["charon", "project", "init"]):
+                click.echo(f"next: {shlex.join([*words, project['project'], *place])}")
 
 
 def _counts(project: Mapping[str, Any]) -> Iterator[tuple[str, str, int, int]]:

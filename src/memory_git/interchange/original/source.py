@@ -29,6 +29,8 @@ OPTIONAL = (
 )
 ROOT_KEY = "legacy-root"
 NEWEST_SCHEMA = 13
+MOST_CONTENT = 1 << 20
+"""The original took no larger request."""
 DIGESTS_V2 = "011_changeset_digests_v2"
 _MIGRATION = re.compile(r"(\d{3})_")
 _CORE = {
@@ -343,6 +345,8 @@ def _require(file: OriginalFile, tables: Mapping[str, tuple[str, ...]]) -> None:
 
 
 def _event(row: Row) -> OriginalEvent:
+    if len(cell(row, "events", "content")) > MOST_CONTENT:
+        raise malformed("events", row["event_id"], "content", f"has over {MOST_CONTENT} characters")
     return OriginalEvent(
         cell(row, "events", "event_id"),
         cell(row, "events", "event_type"),
