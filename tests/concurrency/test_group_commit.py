@@ -138,6 +138,33 @@ def test_rows_kept_back_by_many_works_of_a_batch_are_those_of_the_works_that_sta
     assert rows(database) == [(0, number) for number in range(480) if number % 3]
 
 
+def test_who_was_refused_is_answered_before_who_was_not(database: Database) -> None:
+    """Else who wins a contended ref is the first to know its new head, and wins again."""
+    told: list[int] = []
+
+    def work(number: int) -> Callable[[Connection], None]:
+        def move(connection: Connection) -> None:
+            insert(number, 0)(connection)
+            if number % 2:
+                raise Clash("ref_moved", "somebody else was first")
+
+        return move
+
+    first, go_on = held(database)
+    answers = [
+        database.write_soon(work(number), lambda number=number: told.append(number)) for number in range(6)
+    ]
+    go_on.set()
+    first.join(30)
+    for number, answer in enumerate(answers):
+        if number % 2:
+            with pytest.raises(Clash):
+                answer()
+        else:
+            answer()
+    assert told == [1, 3, 5, 0, 2, 4]
+
+
 def test_a_compare_and_swap_has_exactly_one_winner_a_round(database: Database) -> None:
     database.write(lambda c: c.execute("INSERT INTO head VALUES ('main', 0)"))
     won: list[int] = []

@@ -5,7 +5,8 @@ The rules, in the order of the code:
 1. A request waits in a bounded queue; a full queue, a closed or a failed writer refuses at once.
 2. The writer takes the lock between processes, begins, and runs every request that waits or arrives meanwhile, up to
    BATCH_REQUESTS or BATCH_S, each in a savepoint of its own: what one raises rolls back that one alone.
-3. What they kept back for the end is written, and one COMMIT makes them all durable; then their after-commit actions run; then they are answered.
+3. What they kept back for the end is written, and one COMMIT makes them all durable; then their after-commit actions run;
+   then they are answered, those that were refused first.
 4. If SQLite gives the transaction up, or COMMIT fails, every request of the batch gets that error.
 5. Between batches the WAL is copied when it has grown long, and given room when little is left of it.
 6. After an I/O error or a damaged page nothing is written any more: what the disk holds is unknown.
@@ -153,7 +154,7 @@ class Writer:
                 self._commit(arriving)
             except BaseException as error:
                 self._refuse(error, batch or list(arriving))
-            for request in batch:
+            for request in _refused_first(batch):
                 request.answer()
 
     def _arriving(self, first: _Request, batch: list[_Request]) -> Iterator[_Request]:
@@ -272,6 +273,11 @@ class Writer:
             room.make()
         finally:
             self._driver.execute("ROLLBACK")
+
+
+def _refused_first(batch: list[_Request]) -> list[_Request]:
+    """Gives a batch in the order of its answers: who lost a race for a ref comes back for it before who won."""
+    return sorted(batch, key=lambda request: request.error is None)
 
 
 def _identity(path: str) -> tuple[int, int] | None:
