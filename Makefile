@@ -10,6 +10,8 @@ MUTATION := $(VENV)/.installed-mutation
 BENCH := $(VENV)/.installed-bench
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 JOBS ?= 2
+REDOCLY_VERSION := 2.77.0
+REDOCLY := build/redocly-$(REDOCLY_VERSION)/node_modules/@redocly/cli/bin/cli.js
 
 .DEFAULT_GOAL := help
 .PHONY: help serve demo test test-all bench bench-quick mutation lint fix docs lock clean
@@ -26,8 +28,8 @@ demo: $(RUN)  ## plays the sixteen steps over real processes in a disposable dir
 test: $(DEV)  ## the fast suite, under ten minutes with the first installation
 	$(BIN)/python -m pytest -m "not deep" -n $(JOBS) $(ARGS)
 
-test-all: test $(DEEP)  ## the fast suite, then the deep one: a Node of its own for the MCP Inspector, ten times the examples
-	$(BIN)/python -m pytest -m deep -n $(JOBS) $(ARGS)
+test-all: test $(DEEP) $(REDOCLY)  ## the fast suite, then the deep one: a Node of its own for the MCP Inspector and redocly, ten times the examples
+	REDOCLY=$(CURDIR)/$(REDOCLY) NODE=$(CURDIR)/$(BIN)/node $(BIN)/python -m pytest -m deep -n $(JOBS) $(ARGS)
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/property --timeout 3600 -n $(JOBS) $(ARGS)
 
 mutation: $(MUTATION)  ## mutants of the domain against its tests, hours of them; MODULES="proof trie" takes some (docs/MUTATION.md)
@@ -83,6 +85,11 @@ $(MUTATION): $(DEV) requirements-mutation.lock
 
 $(DEEP): $(DEV) requirements-deep.lock
 	$(PIP) install --require-hashes -r requirements-deep.lock
+	@touch $@
+
+$(REDOCLY): | $(DEEP)
+	mkdir -p build/redocly-$(REDOCLY_VERSION)
+	cd build/redocly-$(REDOCLY_VERSION) && PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-audit --no-fund --no-package-lock --prefix . @redocly/cli@$(REDOCLY_VERSION)
 	@touch $@
 
 $(BENCH): $(DEV) requirements-bench.lock

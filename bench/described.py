@@ -99,7 +99,7 @@ def describe(
 
 
 def _cases(found: Json) -> int:
-    return int(found.get("summary", {}).get("cases", 0) or 0)
+    return int(found.get("test_cases", {}).get("generated", 0))
 
 
 def _failures(found: Json) -> int:

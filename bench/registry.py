@@ -74,6 +74,8 @@ _BARS = (
     Key("http_context_100k_over_1k", "http_context", _RATIO, 1.5, AT_MOST),
     Key("http_commit_32_vs_bare", "http_commit", _RATIO, 0.8),
     Key("http_commit_tail_vs_bare", "http_commit", _RATIO, 1.5, AT_MOST),
+    Key("schemathesis_failures", "api", "failures", 0, AT_MOST),
+    Key("fuzz_5xx", "api", "answers", 0, AT_MOST),
 )
 _BESIDE = (
     Key("import_1m_ops_s", "importing", "ops/s"),
