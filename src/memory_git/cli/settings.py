@@ -107,6 +107,10 @@ class LetheSettings(_Table):
         None, description="A PostgreSQL database in place of lethe.db: postgresql://user@host/name."
     )
     http: HostPort = Field(Address("127.0.0.1", 18485), description="Where `lethe serve` listens.")
+    requests_per_s: Natural = Field(
+        5_000,
+        description="Requests a second that `lethe serve` takes of one project, and of one principal; 0: any.",
+    )
     trust: Literal["loopback"] | None = Field(
         None, description="Kept for old configurations; replaces no key."
     )

@@ -20,6 +20,7 @@ from memory_git.http.metrics import FaceMetrics, Observed
 from memory_git.http.openapi import answers, describe, plain
 from memory_git.http.problems import JsonAnswer, install_problems
 from memory_git.http.quick import Quick
+from memory_git.http.rates import Rates
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.protocol import Lethe
 
@@ -38,9 +39,14 @@ class FedLethe(Lethe, Committing, Protocol):
 
 
 def create_lethe_app(
-    lethe: FedLethe, *, api_key: str, hosts: Collection[str] = LOOPBACK_HOSTS, server_url: str = "/"
+    lethe: FedLethe,
+    *,
+    api_key: str,
+    hosts: Collection[str] = LOOPBACK_HOSTS,
+    server_url: str = "/",
+    requests_per_s: int = 0,
 ) -> FastAPI:
-    """Gives the application; it neither opens nor closes the store."""
+    """Gives the application; it neither opens nor closes the store. `requests_per_s`: of a project, and of a principal; 0 for any."""
     app = FastAPI(
         title="Lethe",
         version=__version__,
@@ -55,6 +61,7 @@ def create_lethe_app(
     )
     app.state.lethe = lethe
     app.state.metrics = FaceMetrics("lethe")
+    app.state.rates = Rates(requests_per_s) if requests_per_s else None
     install_problems(app)
     for part in (routes, history.routes, states.routes, merges.routes, events.routes):
         app.include_router(part)

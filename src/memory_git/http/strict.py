@@ -2,12 +2,13 @@
 
 1. A body is JSON with that media type, within its cap (chapter 10: 1 MiB, a create request 8 MiB), without duplicate keys.
 2. A query parameter that the route does not declare is refused by name, so that a misspelt one never passes for absent.
+3. A request counts against the rates of its project and principal, as its path, query and body name them (`rates`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from typing import Any
 
 from fastapi.dependencies.models import Dependant
@@ -19,6 +20,7 @@ from starlette.responses import Response
 
 from memory_git.domain.canonical import decode
 from memory_git.domain.errors import Fault, Invalid, TooLarge
+from memory_git.http.rates import names_of
 
 BODY_BYTES = 1 << 20
 CREATE_BYTES = 8 << 20
@@ -50,9 +52,18 @@ class StrictRoute(APIRoute):
             check_query(request, known)
             if self.body_field is not None:
                 await _load(request, cap)
+            take(request, getattr(request, "_json", None))
             return await handle(request)
 
         return strictly
+
+
+def take(request: Request, body: Any) -> None:
+    """Counts a request against the rates of its application, where it has some (rule 3)."""
+    rates = getattr(request.app.state, "rates", None)
+    if rates is not None:
+        said = (request.path_params, request.query_params, body)
+        rates.take(names_of(part for part in said if isinstance(part, Mapping)))
 
 
 async def read_capped(request: Request, cap_bytes: int) -> bytes:

@@ -57,7 +57,10 @@ def command(
         if settings.lethe.api_key is None:
             load_keys(store_path(settings).parent / "keys")
         app = create_lethe_app(
-            store, api_key=lethe_key(settings), hosts=names_of(where.host, public_url=None).hosts
+            store,
+            api_key=lethe_key(settings),
+            hosts=names_of(where.host, public_url=None).hosts,
+            requests_per_s=settings.lethe.requests_per_s,
         )
         serving = Serving(app, where, tls=tls, on_stop=store.feed.close)
         serving.run(lambda bound: _tell(settings, store.place, bound.url, as_json=as_json))

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from memory_git.http.quick import Road, outcome, send_json
-from memory_git.http.strict import CREATE_BYTES, INLINE_BYTES, check_query, read_object
+from memory_git.http.strict import CREATE_BYTES, INLINE_BYTES, check_query, read_object, take
 from memory_git.lethe.protocol import Json
 
 
@@ -35,6 +35,7 @@ def create_road(lethe: Committing) -> Road:
         request = Request(scope, receive)
         check_query(request, ())
         body, size = await read_object(request, CREATE_BYTES)
+        take(request, body)
         if size < INLINE_BYTES:
             changeset, replayed = await outcome(lambda told: lethe.create_changeset_soon(body, told))
         else:
