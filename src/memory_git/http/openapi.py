@@ -15,12 +15,12 @@ _REASONS = {
     403: "Not allowed",
     404: "Absent, or not for this caller to know of",
     409: "Lost to another state of things; the document holds what is needed to go on",
-    413: "Larger than the cap",
+    413: "The request or its answer is larger than the cap",
     429: "Over a rate or quota",
     500: "A stored object is corrupt, or something unexpected happened",
     503: "Can't be taken now; a retry may succeed",
 }
-_ALWAYS = (400, 401, 403, 404, 429, 500, 503)
+_ALWAYS = (400, 401, 403, 404, 413, 429, 500, 503)
 _PROBLEM_SCHEMA: dict[str, Any] = {
     "type": "object",
     "title": "Problem",

@@ -28,6 +28,7 @@ from memory_git.domain.errors import (
     Invalid,
     NotFound,
     Refused,
+    TooLarge,
     TooMany,
     Unauthenticated,
     Unavailable,
@@ -35,6 +36,7 @@ from memory_git.domain.errors import (
 
 _LOG = logging.getLogger("memory_git.http")
 _RETRY_AFTER_S = 1
+ANSWER_BYTES = 64 << 20
 _RULES = {
     "missing": "is required",
     "extra_forbidden": "is not known here",
@@ -51,8 +53,12 @@ class JsonAnswer(Response):
     media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
-        """Gives the bytes."""
-        return orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+        """Gives the bytes, or raises TooLarge `answer_too_large`: nothing is cut silently."""
+        body = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
+        if len(body) > ANSWER_BYTES:
+            message = "the answer is larger than an answer may be: ask for less, or by pages"
+            raise TooLarge("answer_too_large", message, max_bytes=ANSWER_BYTES)
+        return body
 
 
 class ProblemAnswer(JsonAnswer):

@@ -18,6 +18,7 @@ from memory_git.lethe.changesets import shown_changeset
 from memory_git.lethe.log_cursor import Walk, bad_cursor, read_cursor, write_cursor
 from memory_git.lethe.op_refs import OpRefs
 from memory_git.lethe.originals import originals_of
+from memory_git.lethe.pages import fitting
 from memory_git.lethe.refs import require_ref
 from memory_git.lethe.session import REDACTED, StoredState, View, admits, changeset_names, shown_entry
 from memory_git.storage import lethe_history, lethe_states
@@ -53,8 +54,11 @@ def log(
     view.state_row(head)
     frontier = _frontier(view, before, head, first_parent) if before else None
     page = view.graph().log([head], limit, frontier, first_parent)
+    told = fitting(with_originals(view, view.changeset(name), audience) for name in page.ids)
+    if len(told) < len(page.ids):
+        page = view.graph().log([head], len(told), frontier, first_parent)
     shown = {
-        "changesets": [with_originals(view, view.changeset(name), audience) for name in page.ids],
+        "changesets": told,
         "project": view.project_id,
         "ref": ref_name,
     }
@@ -112,14 +116,15 @@ def memories(
         total += 1
         if (start is None or entry.key > start) and len(wanted) <= limit:
             wanted.append(entry)
-    page = wanted[:limit]
-    names = changeset_names(view, page)
+    names = changeset_names(view, wanted[:limit])
+    told = fitting(shown_entry(view, entry, names) for entry in wanted[:limit])
+    page = wanted[: len(told)]
     shown = {
-        "memories": [shown_entry(view, entry, names) for entry in page],
+        "memories": told,
         "relationships": _relationships(state, page, audience),
         "total": total,
     }
-    return {**shown, "next": page[-1].key.hex()} if len(wanted) > limit else shown
+    return {**shown, "next": page[-1].key.hex()} if len(wanted) > len(page) else shown
 
 
 def _check_filter(name: str, value: str | None, known: Collection[str]) -> None:

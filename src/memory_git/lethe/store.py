@@ -48,6 +48,7 @@ from memory_git.lethe.comparing import diff
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.figures import Figures
 from memory_git.lethe.meeting import meet
+from memory_git.lethe.pages import fitting
 from memory_git.lethe.protocol import Json
 from memory_git.lethe.rebuilding import make_anew
 from memory_git.lethe.searching import matches
@@ -532,14 +533,18 @@ class LetheStore:
     def list_events(
         self, project_id: str, *, after: int = 0, limit: int = 100, audience: Audience | None = None
     ) -> list[Json]:
-        """Gives events by seq; those of memories that the audience may not see at the shared head are left out."""
+        """Gives events by seq; those of memories that the audience may not see at the shared head are left out.
+
+        A page may be shorter than asked for where its bytes say so; after the last event it is empty.
+        """
         history.check_limit(limit, MAX_EVENTS)
         check_project_id(project_id)
         with self._database.read() as connection:
             if audience is None:
-                return [events.shown_event(row) for row in list_events(connection, project_id, after, limit)]
+                rows = list_events(connection, project_id, after, limit)
+                return fitting(events.shown_event(row) for row in rows)
             view = View(connection, projects.require_project(connection, project_id), self._caches)
-            return events.visible_events(view, audience, after, limit)
+            return fitting(events.visible_events(view, audience, after, limit))
 
     def get_event(self, event_id: str) -> Json:
         """Gives one event of whatever project."""
