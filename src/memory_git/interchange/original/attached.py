@@ -13,7 +13,6 @@ from typing import Any
 from memory_git.domain.canonical import canonical_bytes
 from memory_git.domain.changeset import MAX_ATTACHMENTS, CreateRequest
 from memory_git.domain.errors import Invalid
-from memory_git.domain.ids import SHARED_MAIN
 from memory_git.domain.ops import ATTACHMENT_KEYS, MAX_NOTE_BYTES, MAX_STRING_BYTES, Op
 from memory_git.interchange.fitting import bytes_of, clipped
 from memory_git.interchange.imported import Findings
@@ -68,7 +67,7 @@ def _origin(item: OriginalChangeset, ref_name: str, parents: Sequence[str], algo
         told["request_digest"] = item.request_digest
     if ref_name != item.ref_name:
         told["ref_name"] = item.ref_name
-    if tuple(parents) != item.parent_ids and item.ref_name:
+    if tuple(parents) != item.parent_ids:
         told["parent_ids"] = " ".join(item.parent_ids)
     if "surface" in item.optional:
         told["surface"] = item.optional["surface"]
@@ -100,8 +99,3 @@ def _item(raw: dict[str, Any], where: str, name: str, findings: Findings) -> Ite
 def _fits(key: str, value: Any) -> bool:
     most = MAX_NOTE_BYTES if key in ("note", "summary") else MAX_STRING_BYTES
     return isinstance(value, str) and bytes_of(value) <= most
-
-
-def is_shared_main(name: str) -> bool:
-    """Decides whether a ref is the one that every project begins with."""
-    return name == SHARED_MAIN

@@ -6,7 +6,6 @@ import uuid
 from datetime import UTC, datetime
 
 from memory_git.domain.canonical import canonical_bytes
-from memory_git.domain.errors import Invalid
 from memory_git.domain.ids import is_memory_id
 from memory_git.interchange.original.source import Beside
 from memory_git.lethe.adopting import GivenEvent
@@ -22,11 +21,7 @@ def event_of(item: Beside, project_id: str) -> GivenEvent:
     row = {name: value for name, value in item.row.items() if value not in (None, "")}
     if item.table == "memory_conflicts":
         row = {name: value for name, value in row.items() if name not in _TEXTS_OF_CONFLICTS}
-    try:
-        content = canonical_bytes(row).decode()
-    except Invalid as error:
-        why = f"{item.table}, row {item.key[:80]!r}: {error.message}"
-        raise Invalid("import_malformed", why, table=item.table) from error
+    content = canonical_bytes(row).decode()
     own = item.key if item.table == "events" and is_memory_id(item.key) else None
     return GivenEvent(
         str(uuid.uuid5(_NAMES, f"{project_id}/{item.table}/{item.key}/{content}")),
