@@ -15,6 +15,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,22 +93,23 @@ class Server:
         """Starts the server again, on the same port."""
         _control(self.folder, "start", "-l", str(self.folder.parent / "log"))
 
+    def promote(self) -> None:
+        """Makes a standby the primary; it waits for no other."""
+        _control(self.folder, "promote")
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("ALTER SYSTEM SET synchronous_standby_names = ''")
+            connection.execute("SELECT pg_reload_conf()")
+
     def close(self) -> None:
-        """Stops the server and removes it."""
-        self.stop("immediate")
+        """Stops the server, if it runs, and removes it."""
+        if (self.folder / "postmaster.pid").exists():
+            self.stop("immediate")
         shutil.rmtree(self.folder.parent, ignore_errors=True)
 
 
 def new_server(**settings: object) -> Server:
     """Starts a server of its own."""
-    home = Path(tempfile.mkdtemp(prefix="memory-git-postgres-", dir=_quick()))
-    home.chmod(0o755)
-    folder = home / "data"
-    folder.mkdir(mode=0o700)
-    if os.geteuid() == 0:
-        user = _user()
-        for path in (home, folder):
-            os.chown(path, user.pw_uid, user.pw_gid)
+    folder = _home() / "data"
     _run(
         programs() / "initdb",
         "-D",
@@ -125,6 +127,41 @@ def new_server(**settings: object) -> Server:
         file.write("\n".join(["", *lines, ""]))
     server = Server(folder, port)
     server.start()
+    return server
+
+
+def new_standby(primary: Server) -> Server:
+    """Starts a standby of a server, which then acknowledges nothing that the standby does not have."""
+    home = _home()
+    folder = home / "data"
+    source = f"host=127.0.0.1 port={primary.port} user=memory application_name=standby"
+    _run(
+        programs() / "pg_basebackup",
+        "-D",
+        folder,
+        "-d",
+        source,
+        "-R",
+        "-X",
+        "stream",
+        "-c",
+        "fast",
+        "--no-sync",
+    )
+    port = _free_port()
+    with (folder / "postgresql.conf").open("a") as file:
+        file.write(f"\nport = {port}\n")
+    server = Server(folder, port)
+    server.start()
+    with psycopg.connect(primary.url, autocommit=True) as connection:
+        connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
+        connection.execute("SELECT pg_reload_conf()")
+        until = time.monotonic() + 30
+        while (
+            connection.execute("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'").fetchone()
+            is None
+        ):
+            assert time.monotonic() < until, "the standby does not follow"
     return server
 
 
@@ -182,6 +219,14 @@ class Schemas:
         with psycopg.connect(self.server.url, autocommit=True) as connection:
             for name in made:
                 connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+
+
+def _home() -> Path:
+    home = Path(tempfile.mkdtemp(prefix="memory-git-postgres-", dir=_quick()))
+    if os.geteuid() == 0:
+        user = _user()
+        os.chown(home, user.pw_uid, user.pw_gid)
+    return home
 
 
 def _control(folder: Path, *arguments: str) -> None:

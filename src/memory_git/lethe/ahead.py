@@ -15,12 +15,16 @@ FEW_OPS = 100
 
 
 def commit_turn(request: CreateRequest, caches: Caches) -> Turn:
-    """Gives whose turn a commit waits for, and what it reads: in the order of `commits.create_changeset`."""
+    """Gives whose turn a commit waits for, and what it reads: in the order of `commits.create_changeset`.
+
+    Its idempotency key makes it repeatable.
+    """
     is_small = len(request.ops) <= FEW_OPS
     return Turn(
         request.project_id,
         request.ref_name if is_small else None,
         _asking(request, caches) if is_small else None,
+        repeatable=True,
     )
 
 

@@ -99,13 +99,13 @@ class Graphs:
     def __init__(self, max_history: int) -> None:
         self._max_history = max_history
         self._graphs: dict[str, CommitGraph] = {}
-        self._places: dict[str, int] = {}
+        self._places: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()
 
     def of(self, connection: Connection, project_id: str, number: int) -> CommitGraph:
         """Gives a project's graph with every changeset that a snapshot sees."""
         graph, last = self.with_uncommitted(connection, project_id, number)
-        self.have_read(project_id, last)
+        self.have_read(connection, project_id, last)
         return graph
 
     def with_uncommitted(
@@ -118,16 +118,17 @@ class Graphs:
         """
         with self._lock:
             graph = self._graphs.setdefault(project_id, CommitGraph(self._max_history))
-            place = self._places.get(project_id, 0)
+            place = self._places.get((project_id, connection.server_life), 0)
             rows, place = arrived(connection, project_id, number, place)
             for _, changeset_id, parent_ids in rows:
                 graph.append(changeset_id, parent_ids.split())
             return graph, place
 
-    def have_read(self, project_id: str, place: int) -> None:
+    def have_read(self, connection: Connection, project_id: str, place: int) -> None:
         """Notes that a graph holds every durable changeset that arrived before a place."""
         with self._lock:
-            self._places[project_id] = max(place, self._places.get(project_id, 0))
+            key = (project_id, connection.server_life)
+            self._places[key] = max(place, self._places.get(key, 0))
 
 
 class Caches:

@@ -76,7 +76,9 @@ class Transaction(View):
         graph, last = self.caches.graphs.with_uncommitted(
             self.connection, self.project_id, self.project.number
         )
-        self.connection.after_commit(lambda: self.caches.graphs.have_read(self.project_id, last))
+        self.connection.after_commit(
+            lambda: self.caches.graphs.have_read(self.connection, self.project_id, last)
+        )
         return graph
 
     # nodes (NodeWriter)

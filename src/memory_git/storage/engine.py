@@ -18,12 +18,14 @@ Notice = Callable[[str], None]
 class Turn:
     """Whose turn a write waits for where many write at once: all of its project, or with a ref, only that ref's.
 
-    `ahead` asks by the tables' functions for what the work will read, so that one round trip brings it all.
+    `ahead` asks by the tables' functions for what the work will read, so that one round trip brings it all. A `repeatable` work finds
+    out by itself that it was done before, and then gives the same.
     """
 
     project_id: str = ""
     ref_name: str | None = None
     ahead: Callable[[Connection], None] | None = None
+    repeatable: bool = False
 
 
 ANY = Turn()

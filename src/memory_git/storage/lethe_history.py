@@ -329,7 +329,7 @@ def arrived(
     """Gives changesets that arrived beyond a place, as `graph_rows`, some perhaps again, and the place behind them; 0 is the beginning.
 
     Where many write at once, rows are seen in another order than they are counted: the place is then the oldest transaction
-    that may still be under way, and all that the transactions before it wrote was given.
+    that may still be under way, and all that the transactions before it wrote was given. It holds for one `server_life`.
     """
     if not connection.is_postgres:
         rows = graph_rows(connection, project_id, place or row_range(number)[0])

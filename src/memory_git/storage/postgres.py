@@ -6,8 +6,9 @@ The rules of a write, in the order of the code:
    all of its project. The locks, and what the work will read, are one round trip; what it writes goes out with the COMMIT, in another.
 2. What broke off before COMMIT was sent is not written: the work runs again, once the server is there, in a bounded time.
 3. Two transactions in each other's way (a deadlock, a key that another took meanwhile): the one that gave in runs again.
-4. COMMIT was sent and the connection broke: the server is asked by the transaction's number what came of it. Only if it can't say,
-   the answer is `outcome_unknown`; nothing is ever acknowledged that is not durable, and nothing durable is written twice.
+4. COMMIT was sent and the connection broke: a repeatable work runs again and finds what it did. Others mark what they write, and the
+   mark is looked for. (The transaction's number would not do: after a crash or a failover another may have it.) Only where nobody
+   can say, the answer is `outcome_unknown`; nothing is acknowledged that is not durable, and nothing durable is written twice.
 5. Its after-commit actions run once it is durable, then it is answered.
 """
 
@@ -43,6 +44,11 @@ WAIT_S = 15.0
 RECONNECT_S = 10.0
 TRIES = 5
 _VERSION = "SELECT version, name FROM migration ORDER BY version DESC LIMIT 1"
+_MARKED = (
+    "INSERT INTO write_mark (project_id, writer, number) VALUES (?, ?, ?)"
+    " ON CONFLICT (project_id, writer) DO UPDATE SET number = write_mark.number RETURNING number"
+)
+_FORGET_MARKS = "DELETE FROM write_mark WHERE at < now() - interval '1 day'"
 _HAS_TABLES = "SELECT to_regclass('migration') IS NOT NULL"
 _log = logging.getLogger(__name__)
 
@@ -73,6 +79,8 @@ class PostgresDatabase:
         database = cls(DatabaseUrl.parse(url, schema.name), schema, read_only=read_only)
         try:
             database.check()
+            if not read_only:
+                database.write(lambda connection: connection.execute(_FORGET_MARKS), Turn(repeatable=True))
         except BaseException:
             database.close()
             raise
@@ -135,7 +143,7 @@ class PostgresDatabase:
             connection.begin(_locks(turn), turn.ahead)
             result = work(connection)
             connection.settle()
-            self._commit(connection)
+            self._commit(connection, turn)
         except BaseException as error:
             if not isinstance(error, Lost):
                 connection.roll_back()
@@ -144,34 +152,30 @@ class PostgresDatabase:
             self._links.give_back(link)
         return result, connection
 
-    def _commit(self, connection: PostgresConnection) -> None:
+    def _commit(self, connection: PostgresConnection, turn: Turn) -> None:
+        mark = None if turn.repeatable else connection.mark_written(turn.project_id)
         try:
             connection.commit()
         except Lost as error:
-            assert connection.transaction_id is not None
-            if not self._was_committed(connection.transaction_id):
-                raise Lost("it broke off before the commit") from error
+            if mark is not None and self._is_there(mark):
+                return
+            raise Lost("it broke off while it committed") from error
 
-    def _was_committed(self, transaction_id: int) -> bool:
-        """Asks what came of a transaction, also while the server restarts; raises `outcome_unknown` where nobody can say."""
+    def _is_there(self, mark: tuple[str, str, int]) -> bool:
+        """Decides whether what a mark stands for was committed, also while the server restarts or another takes over.
+
+        Asking for the mark's row waits for a transaction that may still be under way there. Raises `outcome_unknown` where nobody can say.
+        """
         until = time.monotonic() + RECONNECT_S
         while time.monotonic() < until:
             try:
                 link = patiently(self._links, until - time.monotonic())
-                link.ask(
-                    "SELECT CAST(pg_xact_status(CAST(CAST(? AS text) AS xid8)) AS text)",
-                    (str(transaction_id),),
-                )
+                link.ask(_MARKED, (*mark[:2], 0))
                 answer = link.answers()[-1]
                 self._links.give_back(link)
-            except Lost:
+            except (Lost, Unavailable):
                 continue
-            status = answer.rows[0][0] if answer else None
-            if status in ("committed", "aborted"):
-                return bool(status == "committed")
-            if status is None:
-                break
-            time.sleep(0.05)
+            return answer is not None and answer.rows[0][0] == mark[2]
         raise outcome_unknown()
 
     # reading

@@ -21,6 +21,10 @@ from memory_git.storage.postgres_link import Answer, Link
 _LOCK = "SELECT pg_advisory_xact_lock(?)"
 _SHARED_LOCK = "SELECT pg_advisory_xact_lock_shared(?)"
 _BLOCK = "SELECT nextval('row_block') AS block"
+_MARK = (
+    "INSERT INTO write_mark (project_id, writer, number) VALUES (?, ?, ?)"
+    " ON CONFLICT (project_id, writer) DO UPDATE SET number = excluded.number, at = now()"
+)
 BLOCK_BITS = 8
 """A block has so many rows; a changeset takes the first, what it makes the rest."""
 
@@ -40,7 +44,6 @@ class PostgresConnection(Connection):
         "_next_rows",
         "_spare_block",
         "schema",
-        "transaction_id",
     )
     is_postgres = True
 
@@ -50,7 +53,6 @@ class PostgresConnection(Connection):
         self._actions: list[Action] = []
         self.memo = {}
         self.schema = schema
-        self.transaction_id: int | None = None
         self._ahead: dict[Asked, list[tuple[Any, ...]]] = {}
         self._locked: set[tuple[str, ...]] = set()
         self._last: int | None = None
@@ -68,16 +70,19 @@ class PostgresConnection(Connection):
         self._link.ask("BEGIN ISOLATION LEVEL READ COMMITTED")
         for shared, names in locks:
             self.lock(*names, shared=shared)
-        xid = self._link.ask("SELECT pg_current_xact_id()")
         asking = _Asking(self)
         if ahead is not None:
             ahead(asking)
         answers = self._link.answers()
-        self.transaction_id = _rows(answers[xid])[0][0]
         for asked, place in asking.places.items():
             self._ahead[asked] = _rows(answers[place])
         if asking.block is not None:
             self._spare_block = _rows(answers[asking.block])[0][0]
+
+    @property
+    def server_life(self) -> str:
+        """Which life of the server the transaction is in (`arrived`)."""
+        return self._link.life
 
     @property
     def server_version(self) -> int:
@@ -89,6 +94,13 @@ class PostgresConnection(Connection):
         self._link.ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         self._link.ask("SELECT 1 AS snapshot")
         self._link.answers()
+
+    def mark_written(self, project_id: str) -> tuple[str, str, int]:
+        """Notes with what is written that it is, and gives by what it is found; one row a connection and project."""
+        self._link.marks += 1
+        mark = (project_id, self._link.name, self._link.marks)
+        self._link.ask(_MARK, mark)
+        return mark
 
     def commit(self) -> None:
         """Sends what was kept back with the commit, and returns once it is durable."""

@@ -6,7 +6,7 @@ at its first use. Integers travel as text, whose type the server infers; texts, 
 
 from __future__ import annotations
 
-import os
+import secrets
 import select
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -21,6 +21,8 @@ from memory_git.storage.postgres_errors import Lost, translate
 
 _FLUSH_STATEMENTS = 256
 _NOTHING = b""
+_LIFE = "SELECT concat(pg_postmaster_start_time(), ' ', (SELECT stats_reset FROM pg_stat_wal))"
+"""A crash of one of its processes resets the statistics of a server that goes on."""
 
 
 def _integer(value: bytes) -> int:
@@ -60,7 +62,9 @@ class Link:
         self._conn = pq.PGconn.connect(conninfo.encode())
         if self._conn.status != pq.ConnStatus.OK:
             raise Lost(_message(self._conn))
-        self.process_id = os.getpid()
+        self.name = secrets.token_hex(8)
+        self.marks = 0
+        """How often it has marked what it wrote."""
         self.server_version = self._conn.server_version
         self._conn.nonblocking = 1
         self._conn.enter_pipeline_mode()
@@ -72,6 +76,10 @@ class Link:
         """What was sent since the last answers came: a statement's text, or None for its preparation."""
         self._unsure: list[str] = []
         self.is_open = True
+        self.ask(_LIFE)
+        answer = self.answers()[-1]
+        self.life = str(answer.rows[0][0]) if answer else ""
+        """Which life of the server this is a connection to: another after a restart, a crash or a failover."""
 
     def ask(self, sql: str, params: Sequence[Value] = ()) -> int:
         """Sends a statement behind those before it and gives its place among the answers of the next `answers`."""

@@ -10,6 +10,16 @@ from memory_git.storage.migrate import Schema
 from memory_git.storage.postgres_errors import Lost, translate, unreachable
 from memory_git.storage.postgres_url import DatabaseUrl, require_server
 
+_MARK = """
+CREATE TABLE IF NOT EXISTS write_mark (
+    project_id text COLLATE "C" NOT NULL,
+    writer text NOT NULL,
+    number bigint NOT NULL,
+    at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (project_id, writer)
+)
+"""
+"""What a connection wrote last in a project: so it is known whether a commit that broke off is there."""
 _RECORD = "CREATE TABLE IF NOT EXISTS migration (version bigint PRIMARY KEY, name text NOT NULL, at timestamptz NOT NULL DEFAULT now())"
 FOUND = "SELECT version, name FROM migration ORDER BY version DESC LIMIT 1"
 
@@ -22,7 +32,7 @@ def migrate(url: DatabaseUrl, schema: Schema) -> tuple[int, int]:
             raise unreachable(conn.get_error_message("utf-8").strip())
         require_server(conn.server_version)
         _run(conn, "BEGIN; SELECT pg_advisory_xact_lock(hashtext('memory-git migrations'))")
-        _run(conn, f"CREATE SCHEMA IF NOT EXISTS {url.schema}; {_RECORD}")
+        _run(conn, f"CREATE SCHEMA IF NOT EXISTS {url.schema}; {_RECORD}; {_MARK}")
         found = _found(conn, schema)
         for step in range(found, len(schema.migrations)):
             _run(conn, dialect.tables(schema.migrations[step]))
