@@ -105,7 +105,7 @@ def test_work_goes_from_a_commit_through_review_into_accepted_memory(world: Worl
     assert world.builder.get(f"{atlas}/status").json()["open_proposals"] == 0
     assert world.builder.get(f"{atlas}/changesets/{head}").json()["changeset_id"] == head
     assert world.builder.get(f"{atlas}/diff", params={"target": head}).status_code == 200
-    assert world.builder.get(f"{atlas}/conflicts").json() == {"conflicts": []}
+    assert world.builder.get(f"{atlas}/conflicts").json() == {"conflicts": [], "count": 0}
 
 
 def test_every_route_but_the_open_ones_asks_for_an_obol(world: World) -> None:
@@ -257,3 +257,42 @@ def test_the_live_feed_shows_a_proposal_to_who_may_know_of_it(world: World) -> N
         world.gate.feed.publish("ref_moved", "open", ref_name="refs/shared/main")
         first = next(line for line in lines if line.startswith("data: "))
     assert '"project_id":"open"' in first
+
+
+def test_the_gate_counts_proposals_merges_replays_and_unfit_requests_under_the_originals_names(
+    world: World,
+) -> None:
+    atlas = f"{API}/projects/atlas"
+    commit = {
+        "message": "work",
+        "ops": [{"op_type": "add_memory", "payload": {"content": "x"}}],
+        "read_head": True,
+        "idempotency_key": "once",
+    }
+    assert [world.builder.post(f"{atlas}/changesets", json=commit).status_code for _ in range(2)] == [
+        201,
+        200,
+    ]
+    other = world.builder.post(f"{atlas}/changesets", json={**commit, "message": "other work"})
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_mismatch")
+    ask = {"source_ref": "refs/agents/builder/main", "message": "please"}
+    proposal = world.builder.post(f"{atlas}/proposals", json=ask).json()["proposal_id"]
+    assert world.reviewer.post(f"{API}/proposals/{proposal}/merge").status_code == 409
+    assert world.builder.post(f"{atlas}/proposals", json={"nonsense": 1}).status_code == 400
+    told = dict(
+        line.rsplit(" ", 1)
+        for line in world.operator.get("/metrics").text.splitlines()
+        if not line.startswith("#")
+    )
+    names = {
+        "charon_proposals_created_total": "1.0",
+        "charon_merge_attempts_total": "1.0",
+        "charon_merge_cas_conflicts_total": "0.0",
+        "charon_idempotent_replays_total": "1.0",
+        "charon_idempotency_mismatches_total": "1.0",
+        "charon_ledger_append_failures_total": "0.0",
+        "charon_audit_append_failures_total": "0.0",
+        "charon_strict_parsing_rejections_total": "1.0",
+        "lethe_idempotent_replays_total": "1.0",
+    }
+    assert {name: told[name] for name in names} == names

@@ -269,3 +269,43 @@ def test_the_live_feed_tells_of_moves_of_one_project_and_resumes(client: httpx.C
         json={"ref_name": "refs/topics/t", "head_changeset_id": root, "principal": "b"},
     )
     assert '"ref_name":"refs/topics/t"' in follow(**{"Last-Event-ID": position})[1]
+
+
+def test_the_store_counts_under_the_originals_names(client: httpx.Client) -> None:
+    head = begin(client)
+    assert client.post(f"{MEMORY}/changesets", json=create_request(head)).status_code == 201
+    assert client.post(f"{MEMORY}/changesets", json=create_request(head)).status_code == 200
+    assert client.post(f"{MEMORY}/changesets", json=create_request(head, message="x")).status_code == 409
+    assert client.post(f"{MEMORY}/changesets", json=create_request(head, key="2")).status_code == 409
+    assert client.get(f"{MEMORY}/atlas/context").status_code == 200
+    forged = {
+        "ref_name": SHARED_MAIN,
+        "expected_head": head,
+        "new_head": head,
+        "merge_proposal_id": "p",
+        "reviewer_principal": "r",
+        "merge_authorization": "{}",
+    }
+    assert client.post(f"{MEMORY}/atlas/refs/merge", json=forged).status_code == 403
+    assert client.post(f"{MEMORY}/changesets", json=[]).status_code == 400
+    told = dict(
+        line.rsplit(" ", 1) for line in client.get("/api/metrics").text.splitlines() if line[0] != "#"
+    )
+    names = {
+        "lethe_changesets_created_total": "1.0",
+        "lethe_changesets_rejected_total": "2.0",
+        "lethe_idempotent_replays_total": "1.0",
+        "lethe_idempotency_mismatches_total": "1.0",
+        "lethe_ref_cas_conflicts_total": "1.0",
+        "lethe_merge_authorization_failures_total": "1.0",
+        "lethe_merge_authorized_total": "0.0",
+        "lethe_merge_replay_rejections_total": "0.0",
+        "lethe_context_reconstructions_total": "1.0",
+        "lethe_conflicts_persisted_total": "0.0",
+        "lethe_conflicts_resolved_total": "0.0",
+        "lethe_conflicts_retired_total": "0.0",
+        "lethe_sqlite_busy_exhausted_total": "0.0",
+        "lethe_strict_parsing_rejections_total": "1.0",
+    }
+    assert {name: told[name] for name in names} == names
+    assert float(told["lethe_context_reconstruction_ms_total"]) > 0

@@ -121,6 +121,7 @@ def commit(
                 "create_ref_if_missing": True,
             }
         )
+        passage.replayed = replayed
         passage.ids.update(changeset_id=changeset["changeset_id"], replayed=replayed)
         ref_now = house.lethe.resolve_ref(passage.project_id, ref_name)
         return {"changeset": changeset, "ref": ref_now, "replayed": replayed}

@@ -20,6 +20,7 @@ from datetime import datetime
 from typing import Any, NoReturn
 
 from memory_git.charon.caller import Caller
+from memory_git.charon.figures import UNWRITTEN, GateFigures
 from memory_git.charon.keys import Keys
 from memory_git.charon.ledger import Call, Ledger
 from memory_git.charon.standings import Identity, Standings
@@ -38,7 +39,8 @@ NOT_FOUND = "not found, or not for you to know of"
 
 @dataclass(slots=True)
 class Passage:
-    """One call that was let through. `ids` is what its ledger row names; `settled` when the outcome is written already."""
+    """One call that was let through. `ids` is what its ledger row names; `settled` when the outcome is written already,
+    `replayed` when an earlier equal call had done it."""
 
     caller: Caller
     identity: Identity
@@ -47,6 +49,7 @@ class Passage:
     audience: Audience
     intent_seq: int = 0
     settled: bool = False
+    replayed: bool = False
     ids: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -77,6 +80,7 @@ class House:
     now: Callable[[], datetime]
     recovery_readonly: bool
     turnstile: Turnstile = field(default_factory=Turnstile)
+    figures: GateFigures = field(default_factory=GateFigures)
     projects: frozenset[str] = frozenset()
 
     def time(self) -> str:
@@ -176,7 +180,7 @@ class House:
         if self.recovery_readonly:
             raise Unavailable("recovery_readonly", "writes are refused until recovery is over")
         with self.turnstile.passing():
-            passage.intent_seq = self.ledger.intend(passage.call, passage.ids, lambda _, seq: seq)
+            passage.intent_seq = self._intend(passage)
             try:
                 yield
             except Refused as refusal:
@@ -187,7 +191,16 @@ class House:
                 raise
             self._settle(passage, "done", None)
 
+    def _intend(self, passage: Passage) -> int:
+        try:
+            return self.ledger.intend(passage.call, passage.ids, lambda _, seq: seq)
+        except Refused:
+            self.figures.count(UNWRITTEN)
+            raise
+
     def _settle(self, passage: Passage, outcome: str, refusal: Refused | None) -> None:
+        code = None if refusal is None else refusal.code
+        self.figures.settled(passage.call.route, code, replayed=passage.replayed)
         if passage.settled:
             return
         reason = ""

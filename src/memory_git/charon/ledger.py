@@ -75,6 +75,7 @@ class Ledger:
         self._pause = threading.Event()
         self._stopping = False
         self.denials = 0
+        self.trail_failures = 0
         self._thread = threading.Thread(target=self._trail, name="ledger", daemon=True)
         if side_file is None:
             self._thread.start()
@@ -335,6 +336,7 @@ class Ledger:
             try:
                 self.flush()
             except (Refused, ConstraintBroken, OSError) as error:
+                self.trail_failures += 1
                 _log.error("the ledger trails: %s", error)
                 self._wake.set()
 

@@ -81,6 +81,7 @@ def merge(
         settle_attempts(house, project_id, proposal_id)
         row = require(house, project_id, proposal_id)
         replayed = row.status == "merged" and _is_repeated(house, passage, row, idempotency_key)
+        passage.replayed = replayed
         if not replayed:
             row = _merge_in_turn(house, passage, row, strategy, resolutions)
             _remember(house, passage, row, idempotency_key)

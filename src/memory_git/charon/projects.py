@@ -76,6 +76,8 @@ def figures(house: House, caller: Caller) -> dict[str, float]:
         stored = house.lethe.figures() if isinstance(house.lethe, LetheStore) else {}
         return {
             **stored,
+            **house.figures.told(),
+            "charon_audit_append_failures_total": float(house.ledger.trail_failures),
             "charon_authz_denials_total": float(house.ledger.denials),
             "charon_audit_outbox_backlog": float(house.ledger.backlog()),
         }

@@ -89,6 +89,7 @@ def propose_in(house: House, passage: Passage, asked: Asked, idempotency_key: st
         row = charon_proposals.get(connection, passage.project_id, proposal_id)
     opened = row is None and _open(house, passage, _pinned(house, passage, asked, proposal_id))
     row = require(house, passage.project_id, proposal_id)
+    passage.replayed = not opened
     return {**detail(house, row, passage.audience), "replayed": not opened}
 
 

@@ -20,13 +20,31 @@ disable_created_metrics()  # type: ignore[no-untyped-call]
 _LOG = logging.getLogger("memory_git.http.access")
 _TEXTS = {
     "lethe_changesets_created_total": "Changesets stored, replays not counted",
-    "lethe_ref_cas_conflicts_total": "Ref moves that lost to another",
-    "lethe_merge_replay_rejections_total": "Merge authorizations that were presented again",
+    "lethe_changesets_rejected_total": "Create requests that were refused, whatever for",
+    "lethe_idempotent_replays_total": "Create requests answered with the changeset of an earlier equal one",
     "lethe_idempotency_mismatches_total": "Idempotency keys sent again with another request",
+    "lethe_ref_cas_conflicts_total": "Ref moves that lost to another",
+    "lethe_merge_authorized_total": "Protected refs moved on an authorization",
+    "lethe_merge_authorization_failures_total": "Merge authorizations that do not hold",
+    "lethe_merge_replay_rejections_total": "Merge authorizations that were presented again",
     "lethe_merges_blocked_by_conflicts_total": "Merges refused for open conflicts",
+    "lethe_conflicts_persisted_total": "Conflicts stored",
+    "lethe_conflicts_resolved_total": "Conflicts resolved",
+    "lethe_conflicts_retired_total": "Conflicts that ended with their proposal",
+    "lethe_context_reconstructions_total": "Contexts made",
+    "lethe_context_reconstruction_ms_total": "Milliseconds that making them took",
+    "lethe_sqlite_busy_exhausted_total": "Writes that another process kept waiting for too long",
     "charon_authz_denials_total": "Calls that the gate did not allow",
     "charon_audit_outbox_backlog": "Ledger rows that wait to be written",
+    "charon_proposals_created_total": "Proposals made",
+    "charon_merge_attempts_total": "Merges begun",
+    "charon_merge_cas_conflicts_total": "Merges that lost to another move of their target",
+    "charon_idempotent_replays_total": "Calls answered with what an earlier equal one did",
+    "charon_idempotency_mismatches_total": "Idempotency keys sent again with another call",
+    "charon_ledger_append_failures_total": "Mutations not begun because the ledger could not be written",
+    "charon_audit_append_failures_total": "Times that the batched rows of the ledger could not be written",
 }
+_UNFIT = {"invalid_request", "bad_json", "bad_media_type"}
 
 
 class FaceMetrics:
@@ -37,10 +55,18 @@ class FaceMetrics:
         self._answers = Counter(
             f"{face}_http_answers", "Answers by status class", ["status"], registry=self.registry
         )
+        self._by_class = {number: self._answers.labels(f"{number}xx") for number in range(1, 6)}
+        self._unfit = Counter(
+            f"{face}_strict_parsing_rejections",
+            "Requests refused for their form, before they were looked into",
+            registry=self.registry,
+        )
 
-    def answered(self, status: int) -> None:
-        """Counts an answer by its status class."""
-        self._answers.labels(f"{status // 100}xx").inc()
+    def answered(self, status: int, code: str | None = None) -> None:
+        """Counts an answer by its status class, and those to requests that do not fit their form."""
+        self._by_class.get(status // 100, self._by_class[5]).inc()
+        if code in _UNFIT:
+            self._unfit.inc()
 
     def exposition(self, figures: Mapping[str, float]) -> Response:
         """Gives the text form, with the figures of store and gate; those named `_total` only ever grow."""
@@ -85,7 +111,7 @@ class Observed:
             self._record(scope, status, time.perf_counter() - began_s)
 
     def _record(self, scope: Scope, status: int, duration_s: float) -> None:
-        self.metrics.answered(status)
+        self.metrics.answered(status, scope.get("problem_code"))
         facts = {
             "method": scope["method"],
             "route": getattr(scope.get("route"), "path", None),

@@ -27,6 +27,7 @@ from memory_git.lethe import (
     conflict_rows,
     contexts,
     events,
+    figures,
     history,
     manifests,
     planning,
@@ -231,13 +232,15 @@ class LetheStore:
 
     def merge_ref(self, project_id: str, request: Mapping[str, Any]) -> Json:
         """Moves a protected ref on a signed authorization."""
-        envelope, raw = protected.read_merge_request(
-            check_project_id(project_id), request, self._merge_keys, self._sources.now()
-        )
+        with self._figures.refusals():
+            envelope, raw = protected.read_merge_request(
+                check_project_id(project_id), request, self._merge_keys, self._sources.now()
+            )
         moved = self._write(project_id, lambda tx: protected.merge_ref(tx, self.feed, envelope, raw))
         if isinstance(moved, Refused):
             self._figures.refused(moved)
             raise moved
+        self._figures.count(figures.AUTHORIZED)
         return refs.shown_ref(moved)
 
     def adopt(self, project_id: str, work: Callable[[Adopting], T]) -> T:
@@ -273,19 +276,19 @@ class LetheStore:
         self, request: Mapping[str, Any], told: Callable[[], None]
     ) -> Callable[[], tuple[Json, bool]]:
         """Begins the same without waiting, and gives what to call for the answer once `told` was called, in the writer's thread."""
-        with self._figures.refusals():
+        with self._figures.refusals(of_creation=True):
             read = self._read(request)
             turn = commit_turn(read, self._caches)
             done = self._database.write_soon(partial(self._create, read), told, turn)
 
         def answer() -> tuple[Json, bool]:
-            with self._figures.refusals():
+            with self._figures.refusals(of_creation=True):
                 return self._answered(done())
 
         return answer
 
     def _create_changeset(self, request: Mapping[str, Any]) -> tuple[Json, bool]:
-        with self._figures.refusals():
+        with self._figures.refusals(of_creation=True):
             read = self._read(request)
             turn = commit_turn(read, self._caches)
             return self._answered(self._database.write(partial(self._create, read), turn))
@@ -304,8 +307,9 @@ class LetheStore:
 
     def _answered(self, created: Created) -> tuple[Json, bool]:
         if created.request is None:
+            self._figures.count(figures.REPLAYED)
             return self.get_changeset(created.row.changeset_id), True
-        self._figures.created()
+        self._figures.count(figures.CREATED)
         return created_changeset(created.row, created.request, created.ops), False
 
     def get_changeset(self, changeset_id: str, audience: Audience | None = None) -> Json:
@@ -462,13 +466,17 @@ class LetheStore:
         self, project_id: str, proposal_id: str, conflicts: Sequence[Mapping[str, Any]]
     ) -> int:
         """Stores what was found, bound to a proposal."""
-        return self._write(
+        stored = self._write(
             project_id, lambda tx: conflict_rows.persist(tx, self.feed, proposal_id, conflicts)
         )
+        self._figures.count(figures.PERSISTED, stored)
+        return stored
 
     def retire_conflicts(self, project_id: str, proposal_id: str, status: str) -> int:
         """Lets a proposal go of its open conflicts; gives how many."""
-        return self._write(project_id, lambda tx: conflict_rows.retire(tx, proposal_id, status))
+        retired = self._write(project_id, lambda tx: conflict_rows.retire(tx, proposal_id, status))
+        self._figures.count(figures.RETIRED, retired)
+        return retired
 
     def resolve_conflict(
         self, project_id: str, conflict_id: str, *, outcome: str, resolution_note: str, principal: str
@@ -485,14 +493,16 @@ class LetheStore:
             )
             return conflict_rows.shown_row(transaction, row)
 
-        return self._write(project_id, work)
+        resolved = self._write(project_id, work)
+        self._figures.count(figures.RESOLVED)
+        return resolved
 
     # context and manifests
 
     def context(self, project_id: str, request: Mapping[str, Any], audience: Audience | None = None) -> Json:
         """Gives the accepted memory for a prompt at a head; with `create_manifest`, pinned."""
         read = contexts.read_request(request, self._sources)
-        with self._view(project_id) as view:
+        with self._view(project_id) as view, self._figures.context():
             built = contexts.build_context(view, read, self._indexes, audience)
         if not read.create_manifest:
             return built.shown
