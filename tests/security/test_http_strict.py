@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import threading
 from collections.abc import Iterator
@@ -121,6 +122,21 @@ def test_a_body_of_another_media_type_is_refused_so_that_no_form_can_send_one(
     client: httpx.Client, media_type: str
 ) -> None:
     assert post(client, b'{"text": "a"}', media_type).json()["code"] == "bad_media_type"
+
+
+def test_a_packed_body_is_refused_so_that_no_small_one_grows_large(client: httpx.Client) -> None:
+    packed = gzip.compress(b'{"text": "a"}')
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    answer = client.post("/notes", content=packed, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_media_type")
+    plain = {**headers, "Content-Encoding": "identity"}
+    assert client.post("/notes", content=b'{"text": "a"}', headers=plain).status_code == 200
+
+
+def test_a_query_parameter_that_is_said_twice_is_refused(client: httpx.Client) -> None:
+    answer = client.get("/notes?limit=1&limit=2")
+    assert (answer.status_code, answer.json()["code"]) == (400, "invalid_request")
+    assert answer.json()["faults"][0]["field"] == "limit"
 
 
 def test_a_body_over_the_cap_is_refused_whether_its_length_is_declared_or_not(client: httpx.Client) -> None:

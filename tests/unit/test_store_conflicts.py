@@ -320,3 +320,17 @@ def test_two_contradicting_facts_of_one_side_stand_as_a_note_in_the_plan_and_in_
     for diff in (plan["diff"], world.store.diff(side, base)):
         (note,) = [item for item in diff["kind_notes"] if item["note"] == "direct_contradiction"]
         assert sorted(note["memory_ids"]) == ["a", "b"]
+
+
+def test_a_base_that_a_head_does_not_descend_from_is_refused_and_finds_no_corruption(
+    world: StoreWorld,
+) -> None:
+    base = world.commit(BRANCH, world.root, add("b", "one"))
+    left = world.commit(BRANCH, base, add("l", "two"))
+    right = world.loose(base, add("r", "three"))
+    for wrong in ((left, base, right), (base, world.root, right), (right, left, left)):
+        with pytest.raises(Invalid) as refused:
+            world.store.detect_conflicts(PROJECT, *wrong)
+        assert refused.value.code == "not_a_base"
+    found = world.store.detect_conflicts(PROJECT, base, left, right)
+    assert {item["severity"] for item in found} <= {"warning"}

@@ -234,6 +234,8 @@ def test_three_bases_that_disagree_leave_the_key_to_the_sides(world: StoreWorld,
     with pytest.raises(Clash) as clash:
         world.loose(sides)
     assert [item["fields"] for item in clash.value.facts["unsettled"]] == [["title"]]
+    [conflict] = clash.value.facts["conflicts"]
+    assert (conflict["conflict_type"], conflict["detail"]["fields"]) == ("concurrent_change", ["title"])
     assert world.records(world.loose(sides, correct("a", title="x")))["a"]["title"] == "x"
 
 

@@ -149,6 +149,16 @@ def test_a_manifest_is_checked_on_the_way_in(world: StoreWorld, head: str) -> No
         "an unknown kind": {"kind": "thing"},
         "no time": {"evaluated_at": "yesterday"},
         "a selection of another shape": {"selected": "all"},
+        "a selection that names a memory twice": {"selected": good["selected"][:1] * 2},
+        "a selection of no objects": {"selected": [1]},
+        "reasons that are no texts": {"inclusion_reasons": {"a": {"b": 1}}},
+        "reasons in a list": {"exclusion_reasons": ["a"]},
+        "a reason of nothing": {"exclusion_reasons": {"": "expired"}},
+        "conflicts that are no ids": {"unresolved_conflicts": [{"conflict_id": "0" * 64}]},
+        "pins that are no names": {"pins": [None]},
+        "a limit that is true": {"limit": True},
+        "no budget at all": {"max_tokens": 0},
+        "another projection": {"projection_version": "memory-context/v9"},
     }
     for name, change in wrong.items():
         refusal = refused(world.store.create_manifest, {**good, **change})
@@ -288,3 +298,21 @@ def test_an_assembly_of_another_projects_or_another_heads_manifest_is_refused(
     assert isinstance(refused(world.store.record_assembly, "s", elsewhere), NotFound)
     older = {**assembly, "head_changeset_id": world.root}
     assert isinstance(refused(world.store.record_assembly, "s", older), Invalid)
+
+
+def test_what_an_assembly_says_has_its_type(world: StoreWorld, head: str) -> None:
+    item = {"memory_id": "a", "content_digest": "0" * 64}
+    good = {"project_id": PROJECT, "head_changeset_id": head, "items": [item]}
+    for wrong in (
+        {"items": [{**item, "tokens": -1}]},
+        {"items": [{**item, "tokens": True}]},
+        {"items": [{**item, "tokens": "many"}]},
+        {"token_counts": {"total": -1}},
+        {"token_counts": {"total": False}},
+        {"token_counts": [1]},
+        {"model": {"name": "m"}},
+    ):
+        refusal = refused(world.store.record_assembly, "s", {**good, **wrong})
+        assert refusal.code == "invalid_assembly", wrong
+    counted = {**good, "token_counts": {"total": 0}, "model": "m", "items": [{**item, "tokens": 0}]}
+    assert world.store.record_assembly("s", counted)["token_counts"] == {"total": 0}

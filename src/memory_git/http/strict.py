@@ -1,13 +1,15 @@
 """Strict bodies and queries: what is not declared is refused, and JSON is read by the domain's own reader.
 
 1. A body is JSON with that media type, within its cap (chapter 10: 1 MiB, a create request 8 MiB), without duplicate keys.
-2. A query parameter that the route does not declare is refused by name, so that a misspelt one never passes for absent.
+2. A query parameter that the route does not declare is refused by name, so that a misspelt one never passes for absent; one that is
+   said twice is refused too, so that nobody can read it otherwise than we do.
 3. A request counts against the rates of its project and principal, as its path, query and body name them (`rates`).
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from typing import Any
 
@@ -24,6 +26,7 @@ from memory_git.http.rates import names_of
 
 BODY_BYTES = 1 << 20
 CREATE_BYTES = 8 << 20
+_REPEATED = frozenset({"visibility"})
 _READ_S = 60
 INLINE_BYTES = 32 << 10
 """A larger body is decoded in a thread, so that it does not hold up the others."""
@@ -105,6 +108,8 @@ async def _load(request: Request, cap_bytes: int) -> None:
 
 
 async def _decoded(request: Request, body: bytes) -> Any:
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise Invalid("bad_media_type", "a body is sent as it is: without Content-Encoding")
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
         raise Invalid("bad_media_type", "a body is JSON: send it with Content-Type: application/json")
@@ -131,6 +136,10 @@ def check_query(request: Request, known: Collection[str]) -> None:
         names = [name if name.isascii() and name.isidentifier() else "?" for name in unknown][:20]
         faults = [Fault(None, name[:64], "is not known here", "str") for name in names]
         raise Invalid("invalid_request", "a query parameter is not known here", faults)
+    said = Counter(name for name, _ in request.query_params.multi_items() if name not in _REPEATED)
+    if twice := sorted(name for name, count in said.items() if count > 1):
+        faults = [Fault(None, name, "is said more than once") for name in twice]
+        raise Invalid("invalid_request", "a query parameter is said more than once", faults)
 
 
 def _too_large(cap_bytes: int) -> TooLarge:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from memory_git.domain.canonical import canonical_bytes, decode, sha256_hex
+from memory_git.domain.canonical import MAX_INTEGER, canonical_bytes, decode, sha256_hex
 from memory_git.domain.errors import Corrupt, Invalid, NotFound
 from memory_git.domain.ids import is_digest, is_memory_id
 from memory_git.domain.times import format_time
@@ -97,6 +97,14 @@ def _check(session_key: str, raw: Mapping[str, Any]) -> None:
             raise Invalid("invalid_assembly", "an item is {memory_id, content_digest, tokens?}")
         if not is_memory_id(item.get("memory_id")) or not is_digest(item.get("content_digest")):
             raise Invalid("invalid_assembly", "an item names a memory and the digest of its content")
-    counts = raw.get("token_counts", {})
-    if not isinstance(counts, dict) or not all(isinstance(value, int) for value in counts.values()):
-        raise Invalid("invalid_assembly", "token_counts maps names to whole numbers")
+        if not _is_count(item.get("tokens", 0)):
+            raise Invalid("invalid_assembly", "the tokens of an item are a whole number from 0")
+    counts = {} if raw.get("token_counts") is None else raw["token_counts"]
+    if not isinstance(counts, dict) or not all(_is_count(value) for value in counts.values()):
+        raise Invalid("invalid_assembly", "token_counts maps names to whole numbers from 0")
+    if not isinstance(raw.get("model"), str | None):
+        raise Invalid("invalid_assembly", "model is a string")
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_INTEGER

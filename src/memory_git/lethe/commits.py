@@ -5,8 +5,9 @@ In the order of the code: replay, project and parents, ref, base state, ops on i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from memory_git.domain import trie
 from memory_git.domain.canonical import plain_bytes, sha256_hex
@@ -207,12 +208,25 @@ def apply_ops(
     if all_faults:
         raise invalid_changeset(all_faults)
     if applied.unsettled:
+        unsettled = [unsettled_to_json(item) for item in applied.unsettled]
         raise Clash(
             "merge_conflicts",
-            f"{len(applied.unsettled)} memories were changed differently on both sides: answer each by an op",
-            unsettled=[unsettled_to_json(item) for item in applied.unsettled],
+            f"{len(unsettled)} memories were changed differently on both sides: answer each by an op",
+            conflicts=[_concurrent(item) for item in unsettled],
+            unsettled=unsettled,
         )
     return applied
+
+
+def _concurrent(unsettled: Mapping[str, Any]) -> dict[str, Any]:
+    """Gives the conflict that a memory is in which a merge changeset left unsettled; it is stored nowhere and has no id."""
+    detail = {"memory_id": unsettled["memory_id"], "fields": unsettled["fields"]}
+    return {
+        "conflict_type": "concurrent_change",
+        "severity": "blocking",
+        "memory_ids": [unsettled["memory_id"]],
+        "detail": detail,
+    }
 
 
 def write_state(transaction: Transaction, applied: Applied, base: Base, changeset_row: int) -> Roots:

@@ -7,12 +7,13 @@ The original's names are taken on the way in: `direction`, `selected_memory_ids`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from memory_git.domain.canonical import canonical_bytes, decode, sha256_hex
+from memory_git.domain.canonical import MAX_INTEGER, canonical_bytes, decode, sha256_hex
 from memory_git.domain.context import PROJECTION_VERSION
 from memory_git.domain.errors import Corrupt, Invalid, NotFound
+from memory_git.domain.ids import is_digest, is_memory_id
 from memory_git.domain.policy import Audience
 from memory_git.domain.proof import prove
 from memory_git.domain.state_root import state_root
@@ -104,6 +105,7 @@ def create_manifest(transaction: Transaction, raw: Mapping[str, Any]) -> dict[st
         if not isinstance(raw.get(name), str | None):
             raise _invalid(f"{name} is a string")
     body = {name: value for name, value in raw.items() if value is not None}
+    _check_values(body)
     if kind == "input":
         _check_input(transaction, body)
         body.setdefault("projection_version", PROJECTION_VERSION)
@@ -115,6 +117,30 @@ def create_manifest(transaction: Transaction, raw: Mapping[str, Any]) -> dict[st
     lethe_receipts.put_manifest(transaction.connection, row)
     lethe_history.put_object(transaction.connection, manifest_id, transaction.project_id, "manifest")
     return shown_manifest(row)
+
+
+def _check_values(body: Mapping[str, Any]) -> None:
+    """Decides that what a manifest says besides ids has its type: it is read back for years."""
+    for name in ("inclusion_reasons", "exclusion_reasons"):
+        reasons = body.get(name, {})
+        if not isinstance(reasons, dict) or not all(isinstance(why, str) for why in reasons.values()):
+            raise _invalid(f"{name} maps memory ids to reasons")
+        if not all(is_memory_id(memory_id) for memory_id in reasons):
+            raise _invalid(f"{name} maps memory ids to reasons")
+    if not _is_list_of(body.get("unresolved_conflicts", []), is_digest):
+        raise _invalid("unresolved_conflicts is a list of conflict ids")
+    if not _is_list_of(body.get("pins", []), is_memory_id):
+        raise _invalid("pins is a list of memory ids")
+    for name in ("limit", "max_tokens"):
+        value = body.get(name, 1)
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_INTEGER:
+            raise _invalid(f"{name} is a whole number from 1")
+    if body.get("projection_version", PROJECTION_VERSION) != PROJECTION_VERSION:
+        raise _invalid(f"projection_version is {PROJECTION_VERSION}")
+
+
+def _is_list_of(value: Any, is_one: Callable[[object], bool]) -> bool:
+    return isinstance(value, list) and len(value) <= _MAX_SELECTED and all(is_one(item) for item in value)
 
 
 def _in_our_names(view: View, raw: Mapping[str, Any]) -> dict[str, Any]:
@@ -161,6 +187,8 @@ def _check_input(view: View, body: dict[str, Any]) -> None:
     if body.get("evaluated_at") is not None and parse_time(body["evaluated_at"]) is None:
         raise _invalid("evaluated_at is an RFC 3339 time")
     state = StoredState(view, view.roots(head))
+    if len({str(item.get("memory_id")) for item in selected if isinstance(item, dict)}) < len(selected):
+        raise _invalid("selected names each memory once, by an object")
     for item in selected:
         if not isinstance(item, dict) or set(item) != {"memory_id", "record_digest"}:
             raise _invalid("an item of selected is {memory_id, record_digest}")
