@@ -172,3 +172,110 @@ def test_a_successor_that_is_in_conflict_itself_counts_as_it_would_be_merged():
         ("a", {"lineage"}),
         ("l", {"content"}),
     ]
+
+
+# which fields of a conflict an op answers, and what it writes beside them
+
+
+def met_status(left: str, right: str) -> Conflicted:
+    """Gives a memory whose text and status are open: one side corrected it and the other retracted it, or left's text differs too."""
+    sides = [
+        Record("a", text, status=status, status_reason=None if status == "active" else "So.")
+        for text, status in (("Left.", left), ("Right.", right))
+    ]
+    found = merge_records(Record("a", "Base."), *sides)
+    assert isinstance(found, Conflicted)
+    assert found.fields == {"content", "status"}
+    return found
+
+
+def left_open(*raw: dict[str, Any], conflicted: Conflicted, beside: tuple[Record, ...] = ()) -> set[str]:
+    found = applied(list(beside), *raw, conflicted=(conflicted,))
+    assert found.faults == []
+    return {name for item in found.unsettled for name in item.fields}
+
+
+def test_active_answers_the_status_and_nothing_else():
+    back = op("set_status", "a", status="active", revive=True)
+    assert left_open(back, conflicted=met_status("active", "superseded")) == {"content"}
+    assert (
+        left_open(
+            back, op("correct_memory", "a", content="C."), conflicted=met_status("active", "superseded")
+        )
+        == set()
+    )
+
+
+def test_a_proposed_deprecation_answers_the_status_and_its_reason():
+    asked = op("propose_deprecation", "a", reason="Old.")
+    assert left_open(asked, conflicted=met_status("disputed", "superseded")) == {"content"}
+    reasons = [Record("a", "Base.", status="disputed", status_reason=why) for why in ("One.", "Two.")]
+    met = merge_records(Record("a", "Base."), *reasons)
+    assert isinstance(met, Conflicted)
+    assert met.fields == {"status_reason"}
+    assert left_open(asked, conflicted=met) == set()
+
+
+def test_who_becomes_a_successor_notes_whose_place_it_took_and_settles_nothing():
+    later = Record("later", "New.", lineage=Lineage(supersedes=("middle",)))
+    chain = [
+        Record("first", "Old."),
+        Record("middle", "Text.", status="superseded", lineage=Lineage(supersedes=("first",))),
+    ]
+    found = applied([*chain, later], op("supersede_memory", "first", "later"))
+    assert found.records["later"].lineage.supersedes == ("first", "middle")
+    met = merge_records(
+        later,
+        Record("later", "Left.", lineage=later.lineage),
+        Record("later", "Right.", lineage=later.lineage),
+    )
+    assert isinstance(met, Conflicted)
+    named = op("supersede_memory", "first", "later")
+    assert left_open(named, conflicted=met, beside=tuple(chain)) == {"content"}
+
+
+def test_a_duplicate_may_be_marked_again_but_of_no_other():
+    known = Record("a", "Same.", status="duplicate", lineage=Lineage(duplicate_of="b"))
+    others = [Record("b", "Same."), Record("c", "Same.")]
+    assert applied([known, *others], op("mark_duplicate", "a", "b")).faults == []
+    assert told(applied([known, *others], op("mark_duplicate", "a", "c")).faults) == [(0, "target_event_id")]
+
+
+def test_a_correction_that_revives_answers_its_own_fields_and_the_status():
+    met = met_status("active", "superseded")
+    assert left_open(op("correct_memory", "a", content="C.", revive=True), conflicted=met) == set()
+    assert left_open(op("correct_memory", "a", tags=["t"], revive=True), conflicted=met) == {"content"}
+
+
+def met_approval() -> Conflicted:
+    approved = Record("a", "Base.", approval="user_approved")
+    found = merge_records(Record("a", "Base."), approved, Record("a", "Right."))
+    assert isinstance(found, Conflicted)
+    assert found.fields == {"approval"}
+    return found
+
+
+def test_an_approval_in_conflict_is_answered_by_words_or_by_itself_and_by_no_tag():
+    assert left_open(op("correct_memory", "a", tags=["t"]), conflicted=met_approval()) == {"approval"}
+    for payload, approval in (
+        ({"content": "Right."}, None),
+        ({"content": "Right.", "approval": "user_approved"}, "user_approved"),
+    ):
+        found = applied([], op("correct_memory", "a", **payload), conflicted=(met_approval(),))
+        assert (found.unsettled, found.records["a"].approval) == ([], approval)
+
+
+def test_what_a_correction_makes_under_another_id_is_active_and_has_the_owner_of_that_id():
+    old = Record("a", "Text.", status="deprecated", status_reason="Old.", owner_principal="ada")
+    former = Record("b", "Before.", status="superseded", owner_principal="bob")
+    made = applied([old, former], op("correct_memory", "a", "b", content="New text.")).records["b"]
+    assert (made.status, made.status_reason, made.owner_principal) == ("active", None, "bob")
+
+
+def test_a_confidence_is_a_float_whoever_wrote_it():
+    for raw in (
+        op("add_memory", None, "n", content="T.", confidence=1),
+        op("correct_memory", "n", confidence=1),
+    ):
+        found = applied([Record("n", "T.", status="active" if raw["target_event_id"] else "superseded")], raw)
+        assert type(found.records["n"].confidence) is float

@@ -265,7 +265,7 @@ def _field_value(key: str, value: Any) -> Any:
     if isinstance(value, list):
         return tuple(value)
     if value in ("", {}):
-        return _EMPTY.get(key)
+        return None
     return float(value) if key == "confidence" else value
 
 
