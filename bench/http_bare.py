@@ -8,6 +8,7 @@ a coroutine that inserts on the loop.
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,10 @@ class Participant:
             for _ in range(count):
                 self._database.execute(_INSERT, (body,))
         return clock.told(count=count)
+
+    def cpu(self) -> float:
+        """Gives the seconds of processor time that the server's process took so far."""
+        return time.process_time()
 
     def close(self) -> None:
         """Ends the server and closes the table."""

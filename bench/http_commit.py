@@ -25,12 +25,13 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
         version = bare.ask("version")
         load.ask("commits", server=servers[0], clients=_MANY, count=640)
         way = _faster_way(load, servers[1])
-        rates = _rates(load, bare, servers, way, 5 if quick else 9)
+        rates = _rates(load, (ours, bare), servers, way, 5 if quick else 9)
         tails = _tails(load, servers, way, 5 if quick else 9)
     many, few = (middle(item["ratio"] for item in runs) for runs in (rates[0], tails))
     per_s = {name: 1 / middle(item[f"{name}_s"] for item in rates[0]) for name in ("ours", "theirs")}
+    cpu = {name: middle(item[f"{name}_cpu_us"] for item in rates[0]) for name in ("ours", "theirs")}
     note = (
-        f"commits/s {per_s['ours']:.0f}, inserts/s {per_s['theirs']:.0f} ({way[1:]}); "
+        f"processor time of the server for one: {cpu['ours']:.0f} us, {cpu['theirs']:.0f} us; commits/s {per_s['ours']:.0f}, inserts/s {per_s['theirs']:.0f} ({way[1:]}); "
         f"of raw SQLite, one insert a transaction without HTTP ({rates[1]:.0f}/s), {per_s['ours'] / rates[1]:.2f}"
     )
     progress(f"http_commit_32_vs_bare {many:.3g} ({note}); tail {few:.3g}")
@@ -50,16 +51,27 @@ def _faster_way(load: Process, server: Json) -> str:
 
 
 def _rates(
-    load: Process, bare: Process, servers: tuple[Json, Json], way: str, rounds: int
+    load: Process, processes: tuple[Process, Process], servers: tuple[Json, Json], way: str, rounds: int
 ) -> tuple[list[Json], float]:
     """Gives rounds of 32 clients in turns, and the raw inserts a second of the same run."""
-    raw = [1 / each(bare.ask("raw", count=500))]
-    runs = alternate(
-        rounds,
+    bare = processes[1]
+    asks = (
         lambda: load.ask("commits", server=servers[0], clients=_MANY, count=1600),
         lambda: load.ask("inserts", server=servers[1], path=way, clients=_MANY, count=1600),
     )
+    used: tuple[list[float], list[float]] = ([], [])
+
+    def turn(place: int) -> Json:
+        before = processes[place].ask("cpu")
+        told: Json = asks[place]()
+        used[place].append(1e6 * (processes[place].ask("cpu") - before) / told["count"])
+        return told
+
+    raw = [1 / each(bare.ask("raw", count=500))]
+    runs = alternate(rounds, lambda: turn(0), lambda: turn(1))
     raw.append(1 / each(bare.ask("raw", count=500)))
+    for run, ours, theirs in zip(runs, *used, strict=True):
+        run |= {"ours_cpu_us": round(ours), "theirs_cpu_us": round(theirs)}
     return runs, middle(raw)
 
 

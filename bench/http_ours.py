@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -44,6 +45,10 @@ class Participant:
             self._store._head = self._store.create(MAIN, [self._store.head()], ops)
         self._store.close()
         return {"head": self._store.head()}
+
+    def cpu(self) -> float:
+        """Gives the seconds of processor time that the server's process took so far."""
+        return time.process_time()
 
     def close(self) -> None:
         """Ends the server and the store."""
