@@ -40,9 +40,9 @@ changes = st.dictionaries(st.sampled_from(NAMES), st.none()) | st.lists(memories
 def test_it_reads_as_one_that_is_made_of_all_at_once(
     steps: list[dict[str, Active | None]], most: int
 ) -> None:
-    index, held = ActiveIndex.over([]), dict[str, Active]()
+    index, held = ActiveIndex.over([], {}), dict[str, Active]()
     for step in steps:
-        index = index.with_changes({memory_key(name): item for name, item in step.items()}, most)
+        index = index.with_changes({memory_key(name): item for name, item in step.items()}, {}, most)
         held = {name: item for name, item in {**held, **step}.items() if item is not None}
     for audience in AUDIENCES:
         seen = [item for item in held.values() if not audience or audience.admits(*item.of_class)]
@@ -55,8 +55,8 @@ def test_it_reads_as_one_that_is_made_of_all_at_once(
 def test_a_base_is_made_anew_when_more_lies_beside_it_than_may() -> None:
     entry = Entry(memory_key("a"), bytes(32), 1, 1, 1, 1)
     item = Active("a", entry, "public", None, False, None, "active")
-    beside = ActiveIndex.over([]).with_changes({item.entry.key: item})
+    beside = ActiveIndex.over([], {}).with_changes({item.entry.key: item}, {})
     assert (list(beside.base), list(beside.beside)) == ([], [item.entry.key])
-    worked_in = ActiveIndex.over([]).with_changes({item.entry.key: item}, 0)
+    worked_in = ActiveIndex.over([], {}).with_changes({item.entry.key: item}, {}, 0)
     assert (list(worked_in.base), list(worked_in.beside)) == ([item.entry.key], [])
     assert active.MOST_BESIDE > 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from store_world import BRANCH, PROJECT, StoreWorld, add, correct
+from store_world import BRANCH, PROJECT, StoreWorld, add, correct, retract
 
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.policy import Audience
@@ -209,3 +209,42 @@ def test_an_original_is_told_only_to_who_may_see_the_op(world: StoreWorld) -> No
     reader = Audience("reader", frozenset({"internal", "shared", "public"}))
     assert "originals" not in world.store.get_changeset(head, reader)
     assert "originals" in world.store.get_changeset(head, Audience("builder", reader.visibilities))
+
+
+def test_totals_by_kind_status_and_reader_are_brought_along_by_what_changes(world: StoreWorld) -> None:
+    mine = {"visibility": "private", "owner_principal": "ann"}
+    readers = [
+        None,
+        Audience("ann", frozenset({"internal"})),
+        Audience("bob", frozenset({"shared", "public"})),
+        Audience("cy", frozenset()),
+    ]
+
+    def listed(head: str, **filters: Any) -> list[str]:
+        found: list[str] = []
+        after = None
+        while True:
+            page = world.store.memories(PROJECT, head, limit=2, after=after, **filters)
+            found += [item["memory_id"] for item in page["memories"]]
+            after = page.get("next")
+            if after is None:
+                assert page["total"] == len(found) == len(set(found)), filters
+                return found
+
+    heads = [world.root]
+    for ops in (
+        [add("a", "one", kind="fact"), add("b", "two", **mine), add("c", "three", visibility="shared")],
+        [add("d", "four", kind="fact", visibility="public"), correct("a", kind="task")],
+        [retract("c"), correct("b", "two and more")],
+        [correct("a", visibility="public"), retract("d")],
+        [add("c", "three again", revive=True, visibility="shared")],
+    ):
+        heads.append(world.commit(BRANCH, heads[-1], *ops))
+    for head in [*heads, *reversed(heads), heads[3], heads[1]]:
+        for reader in readers:
+            for kind in (None, "fact", "task"):
+                for status in (None, "active", "retracted"):
+                    listed(head, kind=kind, status=status, audience=reader)
+    world.store.redact(PROJECT, "b", principal="officer", reason="asked for")
+    assert listed(heads[-1], status="redacted") == ["b"]
+    assert listed(heads[-1], status="redacted", audience=readers[1]) == []

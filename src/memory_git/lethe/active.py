@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
@@ -31,6 +31,8 @@ MOST_BESIDE = 1_024
 _READ_AT_ONCE = 1_000
 _Rank = tuple[bool, float, bool, int, str]
 _Class = tuple[str, str | None]
+_Sort = tuple[str, str | None, str, str]
+"""Visibility, owner, kind and status of a record: what a listing filters by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class ActiveIndex:
     """The active memories of one state: a base, what is otherwise in this state, and how many each class has.
 
     `base` has them by key, `orders` by class in the order without a query; `beside` has what changed since (None: not active), and
-    `changed` those of them that are active, in order.
+    `changed` those of them that are active, in order. `tally` counts all records of the state, the inactive ones too.
     """
 
     base: Mapping[bytes, Active]
@@ -72,16 +74,17 @@ class ActiveIndex:
     counts: Mapping[_Class, int]
     beside: Mapping[bytes, Active | None]
     changed: Sequence[Active]
+    tally: Mapping[_Sort, int]
 
     @classmethod
-    def over(cls, items: Iterable[Active]) -> ActiveIndex:
+    def over(cls, items: Iterable[Active], tally: Mapping[_Sort, int]) -> ActiveIndex:
         """Gives the index of memories, which come in the order without a query."""
         base: dict[bytes, Active] = {}
         orders: dict[_Class, list[Active]] = {}
         for item in items:
             base[item.entry.key] = item
             orders.setdefault(item.of_class, []).append(item)
-        return cls(base, orders, {of_class: len(order) for of_class, order in orders.items()}, {}, ())
+        return cls(base, orders, {of_class: len(order) for of_class, order in orders.items()}, {}, (), tally)
 
     def get(self, memory_id: str, audience: Audience | None) -> Active | None:
         """Gives an active memory that an audience may see, or None."""
@@ -91,6 +94,16 @@ class ActiveIndex:
     def count(self, audience: Audience | None) -> int:
         """Counts the active memories that an audience may see."""
         return sum(count for of_class, count in self.counts.items() if _admits(audience, of_class))
+
+    def count_all(self, audience: Audience | None, kind: str | None, status: str | None) -> int:
+        """Counts the records that an audience may see, of a kind and a status where they are named."""
+        return sum(
+            count
+            for (visibility, owner, of_kind, of_status), count in self.tally.items()
+            if (not kind or kind == of_kind)
+            and (not status or status == of_status)
+            and _admits(audience, (visibility, owner))
+        )
 
     def ranked(self, audience: Audience | None) -> Iterator[Active]:
         """Yields the active memories that an audience may see, best first, in the order without a query."""
@@ -103,7 +116,10 @@ class ActiveIndex:
         return takewhile(lambda item: item.pinned, self.ranked(audience))
 
     def with_changes(
-        self, changes: Mapping[bytes, Active | None], most_beside: int = MOST_BESIDE
+        self,
+        changes: Mapping[bytes, Active | None],
+        tally: Mapping[_Sort, int],
+        most_beside: int = MOST_BESIDE,
     ) -> ActiveIndex:
         """Gives the index with other memories under some keys (rule 2)."""
         counts = dict(self.counts)
@@ -113,8 +129,8 @@ class ActiveIndex:
                     counts[counted.of_class] = counts.get(counted.of_class, 0) + by
         beside = {**self.beside, **changes}
         changed = sorted((item for item in beside.values() if item is not None), key=Active.rank)
-        index = ActiveIndex(self.base, self.orders, counts, beside, changed)
-        return index if len(beside) <= most_beside else ActiveIndex.over(index.ranked(None))
+        index = ActiveIndex(self.base, self.orders, counts, beside, changed, tally)
+        return index if len(beside) <= most_beside else ActiveIndex.over(index.ranked(None), tally)
 
     def _at(self, key: bytes) -> Active | None:
         return self.beside[key] if key in self.beside else self.base.get(key)
@@ -157,24 +173,37 @@ class ActiveIndexes:
 
 def _derived(view: View, nearest: Kept | None, root: Root) -> ActiveIndex:
     if nearest is None or is_dropped(view.state_row(nearest.head)):
-        return ActiveIndex.over(sorted(_all_active(view, root), key=Active.rank))
+        return _made_of_all(view, root)
     changes: dict[bytes, Active | None] = {}
+    tally = Counter(nearest.active.tally)
     for before, after in trie.diff(view, nearest.root, root, "row"):
         if before is not None:
             changes.setdefault(before.key, None)
+            tally[_sort(view.record(before))] -= 1
         if after is not None:
-            changes[after.key] = _active(view.record(after), after)
-    return nearest.active.with_changes(changes)
+            record = view.record(after)
+            changes[after.key] = _active(record, after)
+            tally[_sort(record)] += 1
+    return nearest.active.with_changes(changes, +tally)
 
 
-def _all_active(view: View, root: Root) -> Iterator[Active]:
+def _made_of_all(view: View, root: Root) -> ActiveIndex:
     entries = trie.walk(view, root)
+    tally: Counter[_Sort] = Counter()
+    items: list[Active] = []
     while page := list(islice(entries, _READ_AT_ONCE)):
         records = view.load(page)
         for entry in page:
-            item = _active(_own(records[entry.digest], entry), entry)
+            record = _own(records[entry.digest], entry)
+            tally[_sort(record)] += 1
+            item = _active(record, entry)
             if item is not None:
-                yield item
+                items.append(item)
+    return ActiveIndex.over(sorted(items, key=Active.rank), tally)
+
+
+def _sort(record: Record) -> _Sort:
+    return record.visibility, record.owner_principal, record.kind, record.status
 
 
 def _own(record: Record, entry: Entry) -> Record:

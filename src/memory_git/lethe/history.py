@@ -14,6 +14,7 @@ from memory_git.domain.policy import Audience
 from memory_git.domain.proof import prove
 from memory_git.domain.record import STATUSES
 from memory_git.domain.trie import Entry
+from memory_git.lethe.active import ActiveIndex
 from memory_git.lethe.changesets import shown_changeset
 from memory_git.lethe.log_cursor import Walk, bad_cursor, read_cursor, write_cursor
 from memory_git.lethe.op_refs import OpRefs
@@ -96,33 +97,28 @@ def memories(
     kind: str | None,
     status: str | None,
     audience: Audience | None,
+    index: ActiveIndex,
 ) -> dict[str, Any]:
-    """Gives a page of the memories of a state, in the order of keys, with the relationships among them."""
+    """Gives a page of the memories of a state, in the order of keys, with the relationships among them; `index` counts the state's."""
     check_limit(limit, MAX_MEMORIES)
     _check_filter("kind", kind, KINDS)
     _check_filter("status", status, STATUSES | {REDACTED})
     state = StoredState(view, view.roots(head))
-    start = _cursor(after)
     wanted: list[Entry] = []
-    total = 0
-    for entry in trie.walk(view, state.memories):
+    for entry in trie.walk(view, state.memories, _cursor(after)):
         record = view.record(entry)
-        if (
-            not admits(record, audience)
-            or (kind and record.kind != kind)
-            or (status and record.status != status)
-        ):
+        if kind not in (None, "", record.kind) or status not in (None, "", record.status):
             continue
-        total += 1
-        if (start is None or entry.key > start) and len(wanted) <= limit:
-            wanted.append(entry)
+        wanted += [entry] if admits(record, audience) else []
+        if len(wanted) > limit:
+            break
     names = changeset_names(view, wanted[:limit])
     told = fitting(shown_entry(view, entry, names) for entry in wanted[:limit])
     page = wanted[: len(told)]
     shown = {
         "memories": told,
         "relationships": _relationships(state, page, audience),
-        "total": total,
+        "total": index.count_all(audience, kind, status),
     }
     return {**shown, "next": page[-1].key.hex()} if len(wanted) > len(page) else shown
 

@@ -378,7 +378,8 @@ class LetheStore:
     ) -> Json:
         """Gives a page of the memories of a state, filtered before the limit."""
         with self._view(project_id) as view:
-            return history.memories(view, head, limit, after, kind, status, audience)
+            index = self._indexes.of(view, head)
+            return history.memories(view, head, limit, after, kind, status, audience, index)
 
     def memory(self, project_id: str, head: str, memory_id: str, audience: Audience | None = None) -> Json:
         """Gives one memory at a state, with its proof."""
