@@ -519,3 +519,13 @@ def test_the_store_verifies_itself_says_how_it_is_and_is_copied(
         return
     copy = lethe.backup(str(tmp_path / "copy"))
     assert (tmp_path / "copy" / copy["file"]).stat().st_size > 0
+
+
+def test_a_refs_log_is_read_whole_or_beyond_a_move(lethe: Lethe, root: str) -> None:
+    head = root
+    for number in range(5):
+        head = commit(lethe, head, add(f"m{number}", "one"), key=str(number))
+    whole = lethe.ref_log("atlas", BRANCH)
+    assert [move["seq"] for move in whole] == [1, 2, 3, 4, 5]
+    assert lethe.ref_log("atlas", BRANCH, after=2, limit=2) == whole[2:4]
+    assert lethe.ref_log("atlas", BRANCH, after=5) == []

@@ -49,9 +49,20 @@ class LetheClient:
         """Gives a ref, as it is or was."""
         return self._road.get(_at(project_id, "refs/resolve"), name=ref_name, at=at)
 
-    def ref_log(self, project_id: str, ref_name: str) -> list[Json]:
-        """Gives the moves of a ref."""
-        return part(self._road.get(_at(project_id, "refs/log"), name=ref_name), "moves", list)
+    def ref_log(
+        self, project_id: str, ref_name: str, *, after: int = 0, limit: int | None = None
+    ) -> list[Json]:
+        """Gives the moves of a ref, page by page where all are asked for."""
+        path = _at(project_id, "refs/log")
+        if limit is not None:
+            return part(self._road.get(path, name=ref_name, after=after, limit=limit), "moves", list)
+        moves: list[Json] = []
+        while True:
+            page = self._road.get(path, name=ref_name, after=after)
+            moves += part(page, "moves", list)
+            if page.get("next") is None:
+                return moves
+            after = page["next"]
 
     def advance_ref(
         self, project_id: str, ref_name: str, expected_head: str, new_head: str, principal: str = "system"

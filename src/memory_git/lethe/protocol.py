@@ -70,8 +70,10 @@ class Lethe(Protocol):
         """Gives a ref, with the head it has, or had at a time (RFC 3339) or when it stood at a changeset id."""
         ...
 
-    def ref_log(self, project_id: str, ref_name: str) -> list[Json]:
-        """Gives the moves of a ref, oldest first: {seq, from_head?, to_head, principal, reason, at, digest}."""
+    def ref_log(
+        self, project_id: str, ref_name: str, *, after: int = 0, limit: int | None = None
+    ) -> list[Json]:
+        """Gives the moves of a ref beyond seq `after`, oldest first, all or so many: {seq, from_head?, to_head, principal, reason, at, digest}."""
         ...
 
     def advance_ref(

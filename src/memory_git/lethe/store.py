@@ -211,11 +211,14 @@ class LetheStore:
         with self._view(project_id) as view:
             return refs.resolve_ref(view, ref_name, at)
 
-    def ref_log(self, project_id: str, ref_name: str) -> list[Json]:
-        """Gives the moves of a ref, oldest first."""
+    def ref_log(
+        self, project_id: str, ref_name: str, *, after: int = 0, limit: int | None = None
+    ) -> list[Json]:
+        """Gives the moves of a ref beyond one, oldest first."""
+        most = lethe_history.ALL_ROWS if limit is None else history.check_limit(limit, MAX_EVENTS)
         with self._view(project_id) as view:
             refs.require_ref(view, ref_name)
-            moves = lethe_history.ref_log(view.connection, project_id, ref_name)
+            moves = lethe_history.ref_log_after(view.connection, project_id, ref_name, after, most)
             return [{**refs.move_view(move), "digest": move.digest} for move in moves]
 
     def advance_ref(

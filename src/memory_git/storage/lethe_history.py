@@ -131,6 +131,8 @@ def _insertion(table: str, names: Sequence[str]) -> str:
     return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
 
 
+ALL_ROWS = 2**53
+"""A limit that is none."""
 _PROJECT = ", ".join(item.name for item in fields(ProjectRow))
 _REF, _MOVE = ", ".join(RefRow._fields), ", ".join(RefMove._fields)
 _CHANGESET, _STATE, _OP = (
@@ -245,9 +247,16 @@ def swap_head(connection: Connection, moved: RefRow, expected_head: str) -> bool
 
 def ref_log(connection: Connection, project_id: str, ref_name: str) -> list[RefMove]:
     """Gives the moves of a ref, oldest first."""
+    return ref_log_after(connection, project_id, ref_name, 0, ALL_ROWS)
+
+
+def ref_log_after(
+    connection: Connection, project_id: str, ref_name: str, after: int, limit: int
+) -> list[RefMove]:
+    """Gives so many moves of a ref beyond one, oldest first."""
     rows = connection.rows(
-        f"SELECT {_MOVE} FROM ref_log WHERE project_id = ? AND ref_name = ? ORDER BY seq",
-        (project_id, ref_name),
+        f"SELECT {_MOVE} FROM ref_log WHERE project_id = ? AND ref_name = ? AND seq > ? ORDER BY seq LIMIT ?",
+        (project_id, ref_name, after, limit),
     )
     return [RefMove(*row) for row in rows]
 

@@ -189,9 +189,10 @@ class ProjectStart(TypedDict):
 
 
 class RefLog(TypedDict):
-    """The moves of a ref, oldest first."""
+    """A page of the moves of a ref, oldest first."""
 
     moves: list[RefMove]
+    next: NotRequired[int]
 
 
 class Log(TypedDict):

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import Query
-
-from memory_git.http.forms import ProjectQuery, UpTo1000
+from memory_git.http.forms import After, ProjectQuery, UpTo1000
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import requests as bodies
 from memory_git.http.lethe_routes.parts import Reader, Store, router
@@ -15,7 +11,6 @@ from memory_git.http.problems import JsonAnswer
 from memory_git.lethe import wire
 
 routes = router("events", prefix="/api")
-After = Annotated[int, Query(ge=0, le=2**53 - 1)]
 
 
 @routes.post("/events", status_code=201, responses=answers(shapes.Event, 409, 413, status=201))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_git.http.forms import Project, RefQuery, UpTo200, UpTo1000
+from memory_git.http.forms import After, Project, RefQuery, UpTo200, UpTo1000
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import requests as bodies
 from memory_git.http.lethe_routes.parts import Reader, Store, router
@@ -92,9 +92,13 @@ def resolve_ref(lethe: Store, project: Project, name: RefQuery, at: str | None =
 
 
 @routes.get("/{project}/refs/log", responses=answers(shapes.RefLog))
-def ref_log(lethe: Store, project: Project, name: RefQuery) -> JsonAnswer:
-    """Gives the moves of a ref, oldest first."""
-    return JsonAnswer({"moves": lethe.ref_log(project, name)})
+def ref_log(
+    lethe: Store, project: Project, name: RefQuery, after: After = 0, limit: UpTo1000 = 1000
+) -> JsonAnswer:
+    """Gives a page of the moves of a ref, oldest first; `next` is the `after` of the following one."""
+    moves = lethe.ref_log(project, name, after=after, limit=limit)
+    more = {"next": moves[-1]["seq"]} if len(moves) == limit else {}
+    return JsonAnswer({"moves": moves, **more})
 
 
 @routes.post("/{project}/refs/advance", responses=answers(shapes.Ref, 409, 413))
