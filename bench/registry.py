@@ -74,11 +74,13 @@ _BARS = (
     Key("http_context_100k_over_1k", "http_context", _RATIO, 1.5, AT_MOST),
     Key("http_commit_32_vs_bare", "http_commit", _RATIO, 0.8),
     Key("http_commit_tail_vs_bare", "http_commit", _RATIO, 1.5, AT_MOST),
+    Key("pg_commit_vs_pgbench", "pg_commit", _RATIO, 0.3),
     Key("schemathesis_failures", "api", "failures", 0, AT_MOST),
     Key("fuzz_5xx", "api", "answers", 0, AT_MOST),
 )
 _BESIDE = (
     Key("import_1m_ops_s", "importing", "ops/s"),
+    Key("pg_commit_s", "pg_commit", "commits/s"),
     *(Key(f"commit_one_{size}_ms", "commit_one", "ms") for size in SIZES),
     *(Key(f"diff10_{size}_ms", "diff", "ms") for size in SIZES),
     *(Key(f"merge100x100_{size}_ms", "merge", "ms") for size in SIZES),
