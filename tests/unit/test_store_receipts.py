@@ -316,3 +316,24 @@ def test_what_an_assembly_says_has_its_type(world: StoreWorld, head: str) -> Non
         assert refusal.code == "invalid_assembly", wrong
     counted = {**good, "token_counts": {"total": 0}, "model": "m", "items": [{**item, "tokens": 0}]}
     assert world.store.record_assembly("s", counted)["token_counts"] == {"total": 0}
+
+
+def test_a_token_budget_drops_whole_memories_from_the_low_end_and_a_larger_one_shows_all_of_a_smaller_one(
+    world: StoreWorld, head: str
+) -> None:
+    for number, size in enumerate((400, 4_000, 40, 800)):
+        head = world.commit(BRANCH, head, add(f"sized-{number}", "x" * size))
+    everything = world.store.context(PROJECT, {"ref_name": BRANCH})
+    order = [item["memory_id"] for item in everything["memories"]]
+    before: list[str] = []
+    for budget in (1, 100, 201, 215, 1_200, 1_400, everything["estimated_tokens"]):
+        found = world.store.context(PROJECT, {"ref_name": BRANCH, "max_tokens": budget})
+        shown = [item["memory_id"] for item in found["memories"]]
+        assert shown == order[: len(shown)]
+        assert set(before) <= set(shown)
+        assert found["estimated_tokens"] <= budget
+        assert set(found["exclusion_reasons"]) == set(order[len(shown) :])
+        whole = {item["memory_id"]: item for item in everything["memories"]}
+        assert all(item == whole[item["memory_id"]] for item in found["memories"])
+        before = shown
+    assert before == order

@@ -4,7 +4,7 @@
    the token budget.
 2. Order: pinned, then the score of the query, then the last change (newest first), then the id.
 3. A disputed or deprecated memory ranks at half its score, and after the others where there is no query.
-4. A token budget drops whole memories from the low end, never a part of one.
+4. A token budget drops whole memories from the low end, never a part of one: a larger budget shows all that a smaller one does.
 """
 
 from __future__ import annotations
@@ -82,13 +82,14 @@ def _left_out(item: Candidate, withheld: Mapping[str, str], now: datetime) -> st
 def choose(
     kept: Sequence[Candidate], records: Mapping[str, Record], selection: Selection, max_tokens: int | None
 ) -> int:
-    """Fills the selection from the best ones, within the budget; gives the estimated tokens."""
+    """Fills the selection from the best ones, as far as the budget goes (rule 4); gives the estimated tokens."""
     used = 0
-    for item in kept:
+    for place, item in enumerate(kept):
         tokens = estimate_tokens(records[item.memory_id])
         if max_tokens is not None and used + tokens > max_tokens:
-            selection.exclusion_reasons[item.memory_id] = "over the token budget"
-            continue
+            over = {dropped.memory_id: "over the token budget" for dropped in kept[place:]}
+            selection.exclusion_reasons |= over
+            break
         used += tokens
         selection.chosen.append(item.memory_id)
         selection.inclusion_reasons[item.memory_id] = _why(item)

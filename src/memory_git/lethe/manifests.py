@@ -203,9 +203,7 @@ def _stands_in(view: View, ref_name: str, head: str) -> bool:
     ref = require_ref(view, ref_name)
     if view.graph().is_ancestor(head, ref.head_changeset_id):
         return True
-    return any(
-        move.to_head == head for move in lethe_history.ref_log(view.connection, view.project_id, ref_name)
-    )
+    return lethe_history.had_head(view.connection, view.project_id, ref_name, head)
 
 
 def _check_output(view: View, body: Mapping[str, Any]) -> None:

@@ -261,6 +261,15 @@ def ref_log_after(
     return [RefMove(*row) for row in rows]
 
 
+def had_head(connection: Connection, project_id: str, ref_name: str, head: str) -> bool:
+    """Decides whether a ref ever stood at a changeset."""
+    found = connection.value(
+        "SELECT 1 FROM ref_log WHERE project_id = ? AND ref_name = ? AND to_head = ? LIMIT 1",
+        (project_id, ref_name, head),
+    )
+    return found is not None
+
+
 def last_move(connection: Connection, project_id: str, ref_name: str) -> RefMove | None:
     """Gives the newest move of a ref."""
     found = connection.row(
