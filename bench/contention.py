@@ -1,6 +1,7 @@
 """Sixteen writers on one branch, each trying again at once when it is refused: the least share over the fair share of what landed.
 
-As sixteen threads of one process, four of each of four processes, and sixteen processes (`bench.writers contend`); the figure is the worst.
+As sixteen threads of one process, four of each of four processes, and sixteen processes (`bench.writers contend`), on SQLite and on
+PostgreSQL; the figure is the worst.
 """
 
 from __future__ import annotations
@@ -17,6 +18,13 @@ from bench.ours import PROJECT
 from bench.processes import ROOT
 from bench.writers import CONTENDED
 from memory_git.lethe.store import LetheStore
+from memory_git.storage.lethe_schema import SCHEMA
+from memory_git.storage.postgres_migrate import migrate
+from memory_git.storage.postgres_url import DatabaseUrl
+
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from postgres_server import new_server  # type: ignore[import-not-found]
 
 _WRITERS = 16
 _PROCESSES = (1, 4, 16)
@@ -24,20 +32,31 @@ _PROCESSES = (1, 4, 16)
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figure of this benchmark."""
-    runs = [
-        _contend(fixtures.scratch / f"contention-{processes}", processes, 5 if quick else 15)
-        for processes in _PROCESSES
-    ]
+    seconds = 5 if quick else 15
+    runs = []
+    for processes in _PROCESSES:
+        folder = fixtures.scratch / f"contention-{processes}"
+        folder.mkdir()
+        runs.append({"engine": "sqlite", **_contend(folder, processes, seconds)})
+    server = new_server()
+    try:
+        for processes in _PROCESSES:
+            url = f"{server.url}?schema=contention_{processes}"
+            migrate(DatabaseUrl.parse(url, SCHEMA.name), SCHEMA)
+            runs.append({"engine": "postgresql", **_contend(url, processes, seconds)})
+    finally:
+        server.close()
     worst = min(item["least_share"] for item in runs)
-    note = ", ".join(f"{item['processes']} processes {item['least_share']:.2f}" for item in runs) + "; SQLite"
+    note = ", ".join(
+        f"{item['engine']} {item['processes']} processes {item['least_share']:.2f}" for item in runs
+    )
     progress(f"contended_least_share {worst:.3g} ({note})")
     return [Figure("contended_least_share", worst, _WRITERS, runs, note=note)]
 
 
-def _contend(folder: Path, processes: int, seconds: int) -> Json:
+def _contend(place: Path | str, processes: int, seconds: int) -> Json:
     """Gives what landed when the writers are spread over so many processes."""
-    folder.mkdir()
-    store = LetheStore.open(folder / "lethe.db", merge_keys=None)
+    store = LetheStore.open(place / "lethe.db" if isinstance(place, Path) else place, merge_keys=None)
     root = store.init_project(PROJECT)["changeset"]["changeset_id"]
     store.create_branch(PROJECT, CONTENDED, root, "bench")
     store.close()
@@ -49,7 +68,7 @@ def _contend(folder: Path, processes: int, seconds: int) -> Json:
                 "-m",
                 "bench.writers",
                 "contend",
-                str(folder),
+                str(place),
                 str(who),
                 str(lanes),
                 str(seconds),
@@ -74,7 +93,6 @@ def _contend(folder: Path, processes: int, seconds: int) -> Json:
         assert child.returncode == 0, "a writer failed"
     shares = sorted(landed.values())
     return {
-        "engine": "sqlite",
         "processes": processes,
         "landed": shares,
         "least_share": shares[0] / (sum(shares) / _WRITERS),

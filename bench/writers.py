@@ -1,4 +1,4 @@
-"""`python -m bench.writers own|contend FOLDER WHO LANES [SECONDS]`: threads of one process that commit to a store, and say what they were told.
+"""`python -m bench.writers own|contend FOLDER|URL WHO LANES [SECONDS]`: threads of one process that commit to a store, and say what they were told.
 
 own: each thread on a branch of its own with memories of its own, until killed. A line a commit, written when it was acknowledged:
 `acknowledged CHANGESET REF`, or `refused CODE`.
@@ -80,7 +80,8 @@ def contend(store: LetheStore, writer: int, until: float, landed: dict[int, int]
 
 def main(mode: str, folder: str, who: str, lanes: str, seconds: str = "0") -> None:
     """Runs the threads of one process."""
-    store = LetheStore.open(Path(folder) / "lethe.db", merge_keys=None)
+    place = folder if "://" in folder else Path(folder) / "lethe.db"
+    store = LetheStore.open(place, merge_keys=None)
     landed: dict[int, int] = {}
     if mode == "contend":
         print("ready", flush=True)
