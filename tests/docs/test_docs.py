@@ -13,6 +13,7 @@ import pytest
 from memory_git.cli import reference
 from memory_git.cli.program import LazyGroup
 from memory_git.domain import errors
+from memory_git.http.metrics import TEXTS
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -123,3 +124,15 @@ def test_make_targets_that_the_docs_name_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     named = {target for doc in DOCS for target in re.findall(r"`make ([a-z-]+)", doc.read_text("utf-8"))}
     assert named - targets == set()
+
+
+def test_every_metric_is_documented_and_no_other() -> None:
+    text = (ROOT / "docs" / "METRICS.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)
+    documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    faces = {
+        f"{face}_{name}_total"
+        for face in ("lethe", "charon")
+        for name in ("http_answers", "strict_parsing_rejections")
+    }
+    assert documented == faces | set(TEXTS)

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 _LOG = logging.getLogger("memory_git.http.access")
-_TEXTS = {
+TEXTS = {
     "lethe_changesets_created_total": "Changesets stored, replays not counted",
     "lethe_changesets_rejected_total": "Create requests that were refused, whatever for",
     "lethe_idempotent_replays_total": "Create requests answered with the changeset of an earlier equal one",
@@ -85,7 +85,7 @@ class _Figures(Collector):
     def collect(self) -> Iterator[Metric]:
         for name, value in self.figures.items():
             family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
-            yield family(name, _TEXTS[name], value=value)
+            yield family(name, TEXTS[name], value=value)
 
 
 class Observed:
