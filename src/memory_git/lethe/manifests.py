@@ -203,7 +203,7 @@ def _stands_in(view: View, ref_name: str, head: str) -> bool:
     ref = require_ref(view, ref_name)
     if view.graph().is_ancestor(head, ref.head_changeset_id):
         return True
-    return lethe_history.had_head(view.connection, view.project_id, ref_name, head)
+    return lethe_history.move_to(view.connection, view.project_id, ref_name, head) is not None
 
 
 def _check_output(view: View, body: Mapping[str, Any]) -> None:

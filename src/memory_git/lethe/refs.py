@@ -183,8 +183,7 @@ def resolve_ref(view: View, ref_name: str, at: str | None) -> dict[str, Any]:
     if at is None:
         return shown_ref(row)
     if is_uuid(at):
-        moves = lethe_history.ref_log(view.connection, view.project_id, ref_name)
-        move = next((item for item in moves if item.to_head == at), None)
+        move = lethe_history.move_to(view.connection, view.project_id, ref_name, at)
     else:
         moment = parse_time(at)
         if moment is None:

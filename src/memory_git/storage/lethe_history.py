@@ -261,13 +261,13 @@ def ref_log_after(
     return [RefMove(*row) for row in rows]
 
 
-def had_head(connection: Connection, project_id: str, ref_name: str, head: str) -> bool:
-    """Decides whether a ref ever stood at a changeset."""
-    found = connection.value(
-        "SELECT 1 FROM ref_log WHERE project_id = ? AND ref_name = ? AND to_head = ? LIMIT 1",
+def move_to(connection: Connection, project_id: str, ref_name: str, head: str) -> RefMove | None:
+    """Gives the first move of a ref to a changeset, or None where it never stood there."""
+    found = connection.row(
+        f"SELECT {_MOVE} FROM ref_log WHERE project_id = ? AND ref_name = ? AND to_head = ? ORDER BY seq LIMIT 1",
         (project_id, ref_name, head),
     )
-    return found is not None
+    return RefMove(*found) if found else None
 
 
 def last_move(connection: Connection, project_id: str, ref_name: str) -> RefMove | None:
