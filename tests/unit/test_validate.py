@@ -646,3 +646,26 @@ def test_what_faulty_ops_would_have_made_is_presumed():
 def test_a_key_that_is_shown_is_cut_and_printable():
     _, faults = check(an_op("add_memory", **{"\n" + "k" * 100: 1}))
     assert faults[0][1] == "payload.?" + "k" * 63
+
+
+def test_a_bad_target_is_one_fault_and_not_also_a_missing_one():
+    for value in (7, "a\nb"):
+        _, faults = check(an_op("correct_memory", target_event_id=value))
+        assert [fault[1] for fault in faults] == ["target_event_id"]
+
+
+def test_what_disagrees_is_named_by_where_each_stands():
+    _, faults = check(an_op("add_memory", resulting_event_id="a", memory_id="b"))
+    assert faults[0][2] == "the identity channels resulting_event_id, payload.memory_id disagree"
+
+
+def test_a_succession_without_content_can_clear_nothing():
+    _, faults = check(an_op("supersede_memory", content=None, clear=["tags"]))
+    assert [fault[1] for fault in faults] == ["payload.clear"]
+
+
+def test_an_event_that_a_faulty_op_would_have_adopted_is_presumed_whatever_else_is_wrong():
+    named = {"op_type": "add_memory", "payload": {"event_id": "e", "confidence": 7}}
+    shapeless = {"op_type": "add_memory", "resulting_event_id": "f", "payload": "text"}
+    raw = [named, shapeless]
+    assert presumed_ids(raw, check_ops(raw, ids())[1]) == {"e", "f"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from memory_git.domain import ops as rules
 from memory_git.domain.canonical import canonical_bytes, plain_bytes
@@ -18,7 +18,15 @@ from memory_git.domain.ids import is_digest
 from memory_git.domain.policy import VISIBILITIES
 from memory_git.domain.times import format_time, parse_time
 
-Report = Callable[[str, str, str], None]
+
+class Report(Protocol):
+    """Takes a fault: which field, which rule, and what was found, unless it is nothing."""
+
+    def __call__(self, field: str, rule: str, found: str = "") -> None:
+        """Notes the fault."""
+        ...
+
+
 """Takes a field, the rule that it breaks, and the size or kind of what was found."""
 Rule = Callable[[str, Any, Report], Any]
 """Gives a field's value as it is kept; reports what is wrong with it."""

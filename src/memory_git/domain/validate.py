@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from memory_git.domain import ops as rules
 from memory_git.domain.errors import Fault
@@ -41,16 +41,16 @@ def check_ops(raw: object, fresh_ids: Iterator[str]) -> tuple[list[Op], list[Fau
     checked: list[Op] = []
     faults: list[Fault] = []
     for ordinal, item in enumerate(raw):
-        found: list[Fault] = []
+        told: list[Fault] = []
 
         def report(
-            field: str, rule: str, what: str = "", at: int = ordinal, into: list[Fault] = found
+            field: str, rule: str, found: str = "", at: int = ordinal, into: list[Fault] = told
         ) -> None:
-            into.append(Fault(at, field, rule, what))
+            into.append(Fault(at, field, rule, found))
 
         op = _check_op(ordinal, item, fresh_ids, report)
-        if found or op is None:
-            faults.extend(found)
+        if told or op is None:
+            faults.extend(told)
         else:
             checked.append(op)
     return checked, faults
@@ -77,7 +77,7 @@ def _check_op(ordinal: int, item: object, fresh_ids: Iterator[str], report: Repo
         return None
     if not item.keys() <= _OP_KEYS:
         for key in sorted(item.keys() - _OP_KEYS, key=str):
-            report(show_key(key), "unknown key of an op", "")
+            report(show_key(key), "unknown key of an op")
     op_type = item.get("op_type")
     if not isinstance(op_type, str) or op_type not in rules.PAYLOAD_KEYS:
         report("op_type", f"must be one of {', '.join(rules.OP_TYPES)}", kind_of(op_type))
@@ -108,7 +108,7 @@ def _target_channels(op_type: str) -> tuple[str, ...]:
 def _identity(
     item: Mapping[str, Any], payload: Mapping[str, Any], field: str, channels: tuple[str, ...], report: Report
 ) -> str | None:
-    """Gives the one identity that all channels name, the op-level field first; None when none does."""
+    """Gives the one identity that all channels name, the op-level field first; None when none does. At fault, it is told and given."""
     values: dict[str, Any] = {}
     for channel, value in ((field, item.get(field)), *((name, payload.get(name)) for name in channels)):
         if value not in (None, ""):
@@ -126,54 +126,54 @@ def _identity(
         )
     if any(value != given[0] for value in given[1:]):
         named = ", ".join(channel if channel == field else f"payload.{channel}" for channel in values)
-        report(field, f"the identity channels {named} disagree", "")
-    return None if next(iter(values)) in faulty else given[0]
+        report(field, f"the identity channels {named} disagree")
+    return cast("str", given[0])
 
 
 def _check_requirements(op: Op, report: Report) -> None:
     if op.op_type in _NEEDS_TARGET and op.target_event_id is None:
-        report("target_event_id", f"{op.op_type} needs a target", "")
+        report("target_event_id", f"{op.op_type} needs a target")
     if op.target_event_id is not None and op.target_event_id == op.resulting_event_id:
-        report("resulting_event_id", "must differ from the target", "")
+        report("resulting_event_id", "must differ from the target")
     if op.resulting_event_id is not None and op.op_type in _TAKES_NO_RESULT:
-        report("resulting_event_id", f"{op.op_type} makes no memory", "")
+        report("resulting_event_id", f"{op.op_type} makes no memory")
     cleared = op.payload.get("clear")
     if isinstance(cleared, list):
         for key in sorted(op.payload.keys() & {item for item in cleared if isinstance(item, str)}):
-            report(f"payload.{key}", "is assigned and cleared at once", "")
+            report(f"payload.{key}", "is assigned and cleared at once")
     _REQUIREMENTS[op.op_type](op, report)
 
 
 def _require(op: Op, key: str, report: Report) -> None:
     value = op.payload.get(key)
     if value is None or (isinstance(value, str) and not value.strip()):
-        report(f"payload.{key}", f"{op.op_type} needs a non-empty {key}", "")
+        report(f"payload.{key}", f"{op.op_type} needs a non-empty {key}")
 
 
 def _require_addition(op: Op, report: Report) -> None:
     if "content" not in op.payload:
-        report("payload.content", f"{op.op_type} needs a non-empty content", "")
+        report("payload.content", f"{op.op_type} needs a non-empty content")
     if op.target_event_id is not None:
-        report("target_event_id", f"{op.op_type} has no target", "")
+        report("target_event_id", f"{op.op_type} has no target")
 
 
 def _require_correction(op: Op, report: Report) -> None:
     if not (op.payload.keys() & rules.RECORD_KEYS or op.payload.get("clear")):
-        report("payload", "needs at least one correction field", "")
+        report("payload", "needs at least one correction field")
 
 
 def _require_succession(op: Op, report: Report) -> None:
     """Without content there is no new memory, so what would describe it would be lost."""
     if "content" not in op.payload:
         for key in sorted(op.payload.keys() & (rules.CONTENT_KEYS | {"clear"})):
-            report(f"payload.{key}", f"{op.op_type} without content makes no memory that could have it", "")
+            report(f"payload.{key}", f"{op.op_type} without content makes no memory that could have it")
 
 
 def _require_pair(op: Op, report: Report) -> None:
     if op.target_event_id is None:
-        report(f"payload.{rules.TARGET_CHANNELS[op.op_type]}", f"{op.op_type} needs it", "")
+        report(f"payload.{rules.TARGET_CHANNELS[op.op_type]}", f"{op.op_type} needs it")
     if op.resulting_event_id is None:
-        report(f"payload.{rules.RESULT_CHANNELS[op.op_type][0]}", f"{op.op_type} needs it", "")
+        report(f"payload.{rules.RESULT_CHANNELS[op.op_type][0]}", f"{op.op_type} needs it")
     if op.op_type in rules.RELATIONSHIP_OPS:
         _require(op, "kind", report)
 
@@ -198,7 +198,7 @@ def _require_attachment(op: Op, report: Report) -> None:
 
 def _require_one_of(op: Op, keys: Iterable[str], report: Report) -> None:
     if not any(op.payload.get(key) for key in keys):
-        report("payload", f"{op.op_type} needs one of {', '.join(keys)}", "")
+        report("payload", f"{op.op_type} needs one of {', '.join(keys)}")
 
 
 def _require_attachment_digest(op: Op, report: Report) -> None:
