@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 import pytest
+import rfc8785
 
 from memory_git.domain.ops import CLEARABLE_KEYS, OP_TYPES, PAYLOAD_KEYS, Op
 from memory_git.domain.validate import check_ops, presumed_ids
@@ -669,3 +670,31 @@ def test_an_event_that_a_faulty_op_would_have_adopted_is_presumed_whatever_else_
     shapeless = {"op_type": "add_memory", "resulting_event_id": "f", "payload": "text"}
     raw = [named, shapeless]
     assert presumed_ids(raw, check_ops(raw, ids())[1]) == {"e", "f"}
+
+
+def test_the_bytes_of_a_payload_are_canonical_whatever_numbers_it_holds():
+    for changes in (
+        {"confidence": 1.0},
+        {"confidence": 0.25},
+        {"extra": {"n": 2.0, "m": 1e21}},
+        {"title": "T"},
+    ):
+        op = one("add_memory", **changes)
+        assert op.payload_bytes() == rfc8785.dumps(dict(op.payload))
+
+
+FOUND = {
+    "a digest of another length": (an_op("detach", attachment_digest="0" * 63), "63 bytes"),
+    "a digest that is no text": (an_op("detach", attachment_digest=[]), "a list"),
+    "nothing where a list is": ({**an_op("add_memory"), "payload": None}, "null"),
+    "a kind that JSON has not": (an_op("add_memory", title={1}), "an unknown kind"),
+    "a text of white space": (an_op("add_memory", content="  "), "only white space"),
+    "an unknown key": (an_op("add_memory", surprise="secret"), ""),
+    "a field that can't be cleared": (an_op("correct_memory", clear=["content"]), ""),
+    "what is outside I-JSON": (an_op("add_memory", extra={"a": "\ud800"}), ""),
+}
+
+
+@pytest.mark.parametrize(("raw", "found"), FOUND.values(), ids=FOUND.keys())
+def test_a_fault_says_what_kind_or_size_was_found_or_nothing(raw: dict[str, Any], found: str):
+    assert [fault[3] for fault in check(raw)[1]][:1] == [found]
