@@ -24,6 +24,7 @@ from memory_git.domain.record import Record
 from memory_git.domain.state_root import memory_key
 from memory_git.domain.trie import Entry, Root
 from memory_git.lethe.session import View, is_dropped
+from memory_git.storage import lethe_history
 
 KEPT = 4
 MOST_BESIDE = 1_024
@@ -171,8 +172,14 @@ class ActiveIndexes:
         return index
 
 
+def _is_stored(view: View, head: str) -> bool:
+    """Decides whether this snapshot has the nodes of a head, which another reader may have seen on a later one."""
+    row = lethe_history.get_state(view.connection, view.project_id, head)
+    return row is not None and not is_dropped(row)
+
+
 def _derived(view: View, nearest: Kept | None, root: Root) -> ActiveIndex:
-    if nearest is None or is_dropped(view.state_row(nearest.head)):
+    if nearest is None or not _is_stored(view, nearest.head):
         return _made_of_all(view, root)
     changes: dict[bytes, Active | None] = {}
     tally = Counter(nearest.active.tally)

@@ -2,8 +2,8 @@
 
 The rules of a write, in the order of the code:
 
-1. It waits in a line for one of WRITERS places, then in the server's for its turn (`Turn`): its project shared and its ref alone, or
-   all of its project. The locks, and what the work will read, are one round trip; what it writes goes out with the COMMIT, in another.
+1. It waits in a line for one of WRITERS places, then for its turn (`Turn`): its project shared and its ref alone, or all of its
+   project. The locks, and what the work will read, are one round trip; what it writes goes out with the COMMIT, in another.
 2. What broke off before COMMIT was sent is not written: the work runs again, once the server is there, in a bounded time.
 3. Two transactions in each other's way (a deadlock, a key that another took meanwhile): the one that gave in runs again.
 4. COMMIT was sent and the connection broke: a repeatable work runs again and finds what it did. Others mark what they write, and the
@@ -28,8 +28,8 @@ from memory_git.storage.connection import Connection
 from memory_git.storage.engine import ANY, Turn
 from memory_git.storage.errors import ConstraintBroken, busy
 from memory_git.storage.migrate import Schema
-from memory_git.storage.postgres_connection import PostgresConnection
-from memory_git.storage.postgres_errors import Collided, Lost, outcome_unknown, unreachable
+from memory_git.storage.postgres_connection import PostgresConnection, Way
+from memory_git.storage.postgres_errors import Collided, Lost, NotItsTurn, outcome_unknown, unreachable
 from memory_git.storage.postgres_link import Link
 from memory_git.storage.postgres_links import Links, Places, patiently
 from memory_git.storage.postgres_migrate import require_version
@@ -43,6 +43,7 @@ WAITING = 1_024
 WAIT_S = 15.0
 RECONNECT_S = 10.0
 TRIES = 5
+_WAYS: tuple[Way, ...] = ("at once", "looks", "at once", "looks", "waits")
 _VERSION = "SELECT version, name FROM migration ORDER BY version DESC LIMIT 1"
 _MARKED = (
     "INSERT INTO write_mark (project_id, writer, number) VALUES (?, ?, ?)"
@@ -122,7 +123,7 @@ class PostgresDatabase:
         until = time.monotonic() + RECONNECT_S
         for tried in range(1, TRIES + 1):
             try:
-                return self._once(work, turn, max(0.0, until - time.monotonic()))
+                return self._in_turn(work, turn, until)
             except Lost as error:
                 if time.monotonic() >= until or tried == TRIES:
                     raise unreachable(str(error)) from error
@@ -134,13 +135,28 @@ class PostgresDatabase:
                     raise busy("other writers were in the way every time") from error
         raise AssertionError("unreachable")
 
+    def _in_turn(
+        self, work: Callable[[Connection], T], turn: Turn, until: float
+    ) -> tuple[T, PostgresConnection]:
+        """Takes the ref's turn, or waits with all others until whoever has it is done, and looks.
+
+        Who stood in a line for it would learn only at its end that the head is another by now, one after the other, and the one
+        who won would be back before them: some would never win. So all are told at once.
+        """
+        for way in _WAYS if turn.ref_name is not None else _WAYS[-1:]:
+            try:
+                return self._once(work, turn, way, max(0.0, until - time.monotonic()))
+            except NotItsTurn:
+                continue
+        raise AssertionError("who waits gets its turn")
+
     def _once(
-        self, work: Callable[[Connection], T], turn: Turn, wait_s: float
+        self, work: Callable[[Connection], T], turn: Turn, way: Way, wait_s: float
     ) -> tuple[T, PostgresConnection]:
         link = patiently(self._links, wait_s)
         connection = PostgresConnection(link, self._url.schema, writes=True)
         try:
-            connection.begin(_locks(turn), turn.ahead)
+            connection.begin(turn, way)
             result = work(connection)
             connection.settle()
             self._commit(connection, turn)
@@ -279,12 +295,6 @@ class PostgresDatabase:
         )
         answer = link.answers()[-1]
         return [name for (name,) in answer.rows] if answer else []
-
-
-def _locks(turn: Turn) -> list[tuple[bool, tuple[str, ...]]]:
-    if turn.ref_name is None:
-        return [(False, ("project", turn.project_id))]
-    return [(True, ("project", turn.project_id)), (False, ("ref", turn.project_id, turn.ref_name))]
 
 
 def _act(action: Callable[[], None]) -> None:

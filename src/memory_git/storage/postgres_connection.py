@@ -8,17 +8,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from memory_git.storage.connection import Action, Connection, Value
+from memory_git.storage.engine import Turn
 from memory_git.storage.lethe_schema import PROJECT_SHIFT
-from memory_git.storage.postgres_errors import Lost
+from memory_git.storage.postgres_errors import Lost, NotItsTurn
 from memory_git.storage.postgres_link import Answer, Link
 
 _LOCK = "SELECT pg_advisory_xact_lock(?)"
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+_TRY_LOCK = "SELECT pg_try_advisory_xact_lock(?)"
 _SHARED_LOCK = "SELECT pg_advisory_xact_lock_shared(?)"
 _BLOCK = "SELECT nextval('row_block') AS block"
 _MARK = (
@@ -28,6 +31,7 @@ _MARK = (
 BLOCK_BITS = 8
 """A block has so many rows; a changeset takes the first, what it makes the rest."""
 
+Way = Literal["at once", "looks", "waits"]
 Asked = tuple[str, tuple[Value, ...]]
 
 
@@ -42,6 +46,7 @@ class PostgresConnection(Connection):
         "_link",
         "_locked",
         "_next_rows",
+        "_only_looks",
         "_spare_block",
         "schema",
     )
@@ -58,26 +63,45 @@ class PostgresConnection(Connection):
         self._last: int | None = None
         self._block: int | None = None
         self._is_alone = False
+        self._only_looks = False
         self._spare_block: int | None = None
         self._next_rows: dict[str, int] = {}
 
     # beginning and end
 
-    def begin(
-        self, locks: Iterable[tuple[bool, tuple[str, ...]]], ahead: Callable[[Connection], None] | None
-    ) -> None:
-        """Begins a write: its locks, then what its work will ask, then a block of rows, in one round trip."""
-        self._link.ask("BEGIN ISOLATION LEVEL READ COMMITTED")
-        for shared, names in locks:
-            self.lock(*names, shared=shared)
+    def begin(self, turn: Turn, way: Way) -> None:
+        """Begins a write: its locks, then what its work will ask, then a block of rows, in one round trip.
+
+        Raises NotItsTurn where it was to take its turn at once, and another has it.
+        """
+        ahead, tried = turn.ahead, None
+        names = ("ref", turn.project_id, turn.ref_name or "")
+        self._only_looks = way == "looks"
+        if self._only_looks:
+            self._wait_for(names)
+        self._link.ask(_BEGIN)
+        self.lock("project", turn.project_id, shared=turn.ref_name is not None)
+        if turn.ref_name is not None and way == "at once":
+            self._locked.add(names)
+            tried = self._link.ask(_TRY_LOCK, (_key(self.schema, names),))
+        elif turn.ref_name is not None and way == "waits":
+            self.lock(*names)
         asking = _Asking(self)
         if ahead is not None:
             ahead(asking)
         answers = self._link.answers()
+        if tried is not None and not _rows(answers[tried])[0][0]:
+            raise NotItsTurn
         for asked, place in asking.places.items():
             self._ahead[asked] = _rows(answers[place])
         if asking.block is not None:
             self._spare_block = _rows(answers[asking.block])[0][0]
+
+    def _wait_for(self, names: tuple[str, ...]) -> None:
+        """Waits until whoever has a name is done, without having it: all who wait go on at once."""
+        self._link.ask(_BEGIN)
+        self._link.ask(_SHARED_LOCK, (_key(self.schema, names),))
+        self._link.ask("COMMIT")
 
     @property
     def server_life(self) -> str:
@@ -123,6 +147,8 @@ class PostgresConnection(Connection):
 
     def execute(self, sql: str, params: Sequence[Value] = ()) -> None:
         """Sends a statement with those that go out next."""
+        if self._only_looks:
+            raise NotItsTurn
         self._ahead.clear()
         self._last = self._link.ask(sql, params)
 
@@ -197,7 +223,7 @@ class PostgresConnection(Connection):
 
         Who has all of a project needs no memory of it besides: a large write would hold more locks than the server has room for.
         """
-        if names not in self._locked and not (self._is_alone and names[0] == "memory"):
+        if names not in self._locked and not ((self._is_alone or self._only_looks) and names[0] == "memory"):
             self._locked.add(names)
             self._is_alone = self._is_alone or (names[0] == "project" and not shared)
             self._link.ask(_SHARED_LOCK if shared else _LOCK, (_key(self.schema, names),))

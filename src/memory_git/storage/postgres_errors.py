@@ -53,6 +53,10 @@ class UniqueBroken(ConstraintBroken, Collided):
     """A unique key is taken: perhaps by a transaction that committed meanwhile, which a second try will see."""
 
 
+class NotItsTurn(Exception):
+    """Somebody else has the ref: a work that only looked wants to write."""
+
+
 def unreachable(message: str) -> Unavailable:
     """Gives the refusal while the server is away."""
     return Unavailable("database_unreachable", f"the database can't be reached: {message}", retry_after_s=1)
