@@ -68,6 +68,17 @@ def test_one_key_proposes_once_however_often_it_is_sent_at_once(world: GateWorld
     assert len(world.gate.proposals(world.caller("bob"), PROJECT)["proposals"]) == 1
 
 
+def test_one_head_is_proposed_once_however_many_propose_it_at_once_without_a_key(world: GateWorld) -> None:
+    world.add("one", "m/1", "text")
+    found = at_once([lambda: world.propose("one")] * 6)
+    made = world.gate.proposals(world.caller("bob"), PROJECT)["proposals"]
+    assert len(made) == 1
+    for item in found:
+        named = item.facts["proposal_id"] if isinstance(item, Clash) else item["proposal_id"]
+        assert named == made[0]["proposal_id"]
+    assert world.gate.reconcile(world.operator, repair=True)["ok"]
+
+
 def test_commits_on_one_head_have_one_winner_a_round(world: GateWorld) -> None:
     head = world.add("one", "m/0", "text")["changeset"]["changeset_id"]
 

@@ -438,6 +438,24 @@ def test_the_same_key_makes_one_proposal_and_one_merge(world: GateWorld) -> None
         world.merge(first["proposal_id"])
 
 
+def test_the_same_head_is_proposed_once_while_it_is_open(world: GateWorld) -> None:
+    world.add("one", "m/1", "text")
+    first = world.propose("one")
+    again = world.propose("one")
+    assert (first["replayed"], again["replayed"]) == (False, True)
+    assert again["proposal_id"] == first["proposal_id"]
+    with pytest.raises(Clash) as refused:
+        world.propose("one", title="in other words")
+    assert refused.value.code == "already_proposed"
+    assert refused.value.facts["proposal_id"] == first["proposal_id"]
+    assert len(world.gate.proposals(world.caller("bob"), PROJECT)["proposals"]) == 1
+    world.gate.cancel(world.caller("one"), first["proposal_id"])
+    renewed = world.propose("one", title="in other words")
+    assert renewed["proposal_id"] != first["proposal_id"] and not renewed["replayed"]
+    world.later(days=400)
+    assert world.propose("one")["proposal_id"] != renewed["proposal_id"]
+
+
 def test_a_person_merges_alone_only_where_the_policy_says_so(world: GateWorld) -> None:
     ann = world.gate.as_principal("ann")
     op = {"op_type": "add_memory", "payload": {"memory_id": "m/1", "content": "mine"}}

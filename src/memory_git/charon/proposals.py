@@ -4,7 +4,8 @@
 2. What holds a private record, or brings nothing, is refused when it is proposed, with what could be proposed instead.
 3. Its conflicts are found and stored when it is made.
 4. A proposal whose time is over counts as expired at once, and is closed by the next call that touches it.
-5. While a merge is under way nothing else ends a proposal or is said of it: what was answered holds.
+5. A principal has one open proposal of a head, selection and target: the same said again is that proposal, other words are refused.
+6. While a merge is under way nothing else ends a proposal or is said of it: what was answered holds.
 """
 
 from __future__ import annotations
@@ -87,7 +88,13 @@ def propose_in(house: House, passage: Passage, asked: Asked, idempotency_key: st
     passage.ids["proposal_id"] = proposal_id
     with house.database.read() as connection:
         row = charon_proposals.get(connection, passage.project_id, proposal_id)
-    opened = row is None and _open(house, passage, _pinned(house, passage, asked, proposal_id))
+    opened = False
+    if row is None:
+        row = _pinned(house, passage, asked, proposal_id)
+        with house.database.read() as connection:
+            twin = _twin(house, connection, row)
+        opened = twin is None and _open(house, passage, row)
+        passage.ids["proposal_id"] = proposal_id = twin or proposal_id
     row = require(house, passage.project_id, proposal_id)
     passage.replayed = not opened
     return {**detail(house, row, passage.audience), "replayed": not opened}
@@ -172,7 +179,7 @@ def close(house: House, row: ProposalRow, status: str, by: str, **changes: Any) 
 
 
 def change_open(connection: Connection, row: ProposalRow, **changes: Any) -> None:
-    """Changes an open proposal of which no merge is under way (rule 5); raises Clash else."""
+    """Changes an open proposal of which no merge is under way (rule 6); raises Clash else."""
     if charon_proposals.is_under_way(connection, row.project_id, row.proposal_id):
         raise Clash("merge_under_way", "a merge of the proposal is under way: see what became of it")
     if not charon_proposals.change(connection, row, _OPEN, **changes):
@@ -318,6 +325,28 @@ def _pinned(house: House, passage: Passage, asked: Asked, proposal_id: str) -> P
     )
 
 
+def _twin(house: House, connection: Connection, row: ProposalRow) -> str | None:
+    """Gives the open proposal that says the same already, if any; one with other words is refused by name (rule 5)."""
+    found = charon_proposals.open_of_head(connection, row.project_id, row.target_ref, row.head_changeset_id)
+    for item in found:
+        is_same_work = (item.originator, item.selected_ops) == (row.originator, row.selected_ops)
+        if not is_same_work or item.proposal_id == row.proposal_id or item.expires_at <= house.time():
+            continue
+        if (item.kind, item.title, item.message, item.base_changeset_id) != (
+            row.kind,
+            row.title,
+            row.message,
+            row.base_changeset_id,
+        ):
+            raise Clash(
+                "already_proposed",
+                f"the same head is proposed already as {item.proposal_id}: cancel that one first",
+                proposal_id=item.proposal_id,
+            )
+        return item.proposal_id
+    return None
+
+
 def _own_work(house: House, passage: Passage) -> Json:
     """Gives the caller's working branch, which is there once something was committed to it."""
     ref_name = working_ref(passage)
@@ -358,6 +387,10 @@ def _open(house: House, passage: Passage, row: ProposalRow) -> bool:
     row = replace(row, judged_digest=judgement.digest)
 
     def store(connection: Connection) -> bool:
+        if twin := _twin(house, connection, row):
+            raise Clash(
+                "already_proposed", f"the same head was proposed meanwhile as {twin}", proposal_id=twin
+            )
         house.ledger.settle_in(connection, passage.call, passage.intent_seq, "done", passage.ids)
         return charon_proposals.add(connection, row)
 

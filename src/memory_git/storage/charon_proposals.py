@@ -110,6 +110,19 @@ def get(connection: Connection, project_id: str, proposal_id: str) -> ProposalRo
     return _proposal(found) if found else None
 
 
+def open_of_head(
+    connection: Connection, project_id: str, target_ref: str, head_changeset_id: str
+) -> list[ProposalRow]:
+    """Gives the open proposals of one head for one target, oldest first."""
+    rows = connection.rows(
+        f"SELECT {_PROPOSAL} FROM proposal WHERE project_id = ? "
+        "AND status IN ('pending', 'approved', 'changes_requested') "
+        "AND target_ref = ? AND head_changeset_id = ? ORDER BY proposal_id",
+        (project_id, target_ref, head_changeset_id),
+    )
+    return [_proposal(row) for row in rows]
+
+
 def page(
     connection: Connection, project_id: str, statuses: tuple[str, ...], limit: int, before: str | None
 ) -> list[ProposalRow]:
