@@ -165,6 +165,12 @@ def test_a_minted_token_alone_is_on_standard_output(shell: Shell) -> None:
     assert shell.does("obol", "list")["obols"][0]["expires_at"] is not None
 
 
+def test_a_grant_on_a_project_that_is_not_there_yet_says_so(shell: Shell) -> None:
+    assert shell.ends("grant", "add", "one", "--project", PROJECT)[2] == ""
+    code, _, told = shell.ends("grant", "add", "one", "--project", "atals")
+    assert code == Exit.DONE and told == "There is no project atals yet: charon project init makes it.\n"
+
+
 def test_a_grant_is_by_default_all_that_the_profile_holds(shell: Shell) -> None:
     grants = {item["principal_id"]: item["scopes"] for item in shell.does("grant", "list")["grants"]}
     assert grants["ann"] == ["memory.merge", "memory.read", "memory.review", "memory.search"]

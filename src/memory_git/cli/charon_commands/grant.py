@@ -41,7 +41,10 @@ def add(
     """
     with local_gate(context, data_dir) as gate:
         found = gate.grant(gate.as_operator(), principal, project, list(scopes) or None, refs)
+        is_there = project == "*" or project in gate.list_projects(gate.as_operator())
     show_object(found, as_json=as_json)
+    if not is_there:
+        click.echo(f"There is no project {project} yet: charon project init makes it.", err=True)
 
 
 @command.command("list")
