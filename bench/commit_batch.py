@@ -19,7 +19,7 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
     with fixtures.copy("ours", fixtures.sizes[_SIZE]) as ours:
         ours.ask("commit_batch", batches=6, width=WIDTH)
-        return [_against(fixtures, ours, peer, 7 if quick else 15) for peer in ("doltlite", "pygit2")]
+        return [_against(fixtures, ours, peer, 5 if quick else 15) for peer in ("doltlite", "pygit2")]
 
 
 def _against(fixtures: Fixtures, ours: Process, peer: str, rounds: int) -> Figure:

@@ -29,7 +29,7 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
 
 def _against(fixtures: Fixtures, ours: Process, peer: str, size: str, *, quick: bool) -> Figure:
     barred = (peer, size) == ("doltlite", "100k")
-    rounds = (7 if quick else 15) if barred else 3
+    rounds = (7 if quick else 15) if barred else 1 if quick else 3
     count = _COMMITS[peer]
 
     def measure(theirs: Process) -> tuple[list[Json], str | None]:

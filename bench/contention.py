@@ -32,7 +32,7 @@ _PROCESSES = (1, 4, 16)
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figure of this benchmark."""
-    seconds = 5 if quick else 15
+    seconds = 3 if quick else 15
     runs = []
     for processes in _PROCESSES:
         folder = fixtures.scratch / f"contention-{processes}"

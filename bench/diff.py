@@ -18,7 +18,7 @@ _TIMES = {"doltlite": 20, "pygit2": 1, "dulwich": 1, "git": 1}
 
 def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
-    rounds = 11 if quick else 21
+    rounds = 9 if quick else 21
     found, runs = over_sizes(fixtures, "diff10", rounds, _prepare, _read, CPU)
     ratio = middle(run["ratio"] for run in runs)
     found.append(Figure("diff10_1m_over_10k", ratio, fixtures.scale.most, runs))

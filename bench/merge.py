@@ -26,8 +26,9 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     for size in ("10k", "100k"):
         with fixtures.copy("ours", fixtures.sizes[size]) as ours:
             _merge(ours)
-            many = {"doltlite": rounds, "git": rounds // 2 if size == "100k" else 3}
-            found += [_against(fixtures, ours, peer, size, many.get(peer, 3)) for peer in PEERS]
+            few = 1 if quick else 3
+            many = {"doltlite": rounds, "git": rounds // 2} if size == "100k" else {}
+            found += [_against(fixtures, ours, peer, size, many.get(peer, few)) for peer in PEERS]
             if size == "100k":
                 found.append(_against(fixtures, ours, "doltlite", size, rounds // 2, mixed=True))
                 found += [
