@@ -20,14 +20,13 @@ from memory_git.domain.times import format_time, parse_time
 
 
 class Report(Protocol):
-    """Takes a fault: which field, which rule, and what was found, unless it is nothing."""
+    """Takes a fault: a field, the rule that it breaks, and the size or kind of what was found, unless it is nothing."""
 
     def __call__(self, field: str, rule: str, found: str = "") -> None:
         """Notes the fault."""
         ...
 
 
-"""Takes a field, the rule that it breaks, and the size or kind of what was found."""
 Rule = Callable[[str, Any, Report], Any]
 """Gives a field's value as it is kept; reports what is wrong with it."""
 
