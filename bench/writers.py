@@ -52,7 +52,7 @@ def own(store: LetheStore, who: int, lane: int) -> None:
     ref = own_ref(who, lane)
     heads = {row["ref_name"]: row["head_changeset_id"] for row in store.list_refs(PROJECT)}
     head = heads.get(ref) or store.init_project(PROJECT)["changeset"]["changeset_id"]
-    first = (who * 100 + lane) * _MEMORIES_OF_A_LANE + secrets.randbelow(_MEMORIES_OF_A_LANE // 2)
+    first = (who * 100 + lane) * _MEMORIES_OF_A_LANE + int(store.memories(PROJECT, head, limit=1)["total"])
     for number in itertools.count(first):
         try:
             made, _ = store.create_changeset(request(ref, head, add(number, f"note {number} of {ref}")))
