@@ -31,7 +31,7 @@ def test_a_restored_gate_shows_the_same_and_goes_on_after_a_clean_reconcile(
     before = world.gate.reproduce(world.caller("one"), pinned["manifest_id"])
     manifest = backed_up(world, tmp_path / "out")
     assert manifest["heads"][PROJECT][MAIN] == world.head()
-    restore(tmp_path / "out", tmp_path / "new")
+    restore(tmp_path / "out", tmp_path / "new", world.folder / "anchor")
     gate = Gate.open(GateSettings(data_dir=tmp_path / "new"))
     caller = gate.authenticate(world.tokens["one"], "http")
     assert gate.reproduce(caller, pinned["manifest_id"]) == before
@@ -129,7 +129,7 @@ def test_a_backup_is_consistent_while_agents_commit_and_merge(world: GateWorld, 
     thread.join()
     assert not errors
     for place in range(3):
-        restore(tmp_path / f"out{place}", tmp_path / f"new{place}")
+        restore(tmp_path / f"out{place}", tmp_path / f"new{place}", world.folder / "anchor")
         gate = Gate.open(GateSettings(data_dir=tmp_path / f"new{place}"))
         report = gate.reconcile(gate.as_operator())
         assert report["ok"], report
@@ -180,7 +180,7 @@ def test_a_store_older_than_the_gate_is_found_and_stays_read_only(world: GateWor
     manifest["files"][1] = old["files"][1]
     (tmp_path / "new" / "manifest.json").write_text(json.dumps(manifest))
     (tmp_path / "new" / "lethe.db").write_bytes((tmp_path / "old" / "lethe.db").read_bytes())
-    restore(tmp_path / "new", tmp_path / "mixed")
+    restore(tmp_path / "new", tmp_path / "mixed", world.folder / "anchor")
     gate = Gate.open(GateSettings(data_dir=tmp_path / "mixed"))
     report = gate.reconcile(gate.as_operator())
     assert {fault["kind"] for fault in report["faults"]} >= {"advance_lost"}

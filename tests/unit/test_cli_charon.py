@@ -416,8 +416,9 @@ def test_what_is_restored_is_read_only_until_it_is_reconciled(
     manifest = shell.does("backup", "--out", tmp_path / "backup", "--with-keys")
     assert manifest["heads"][PROJECT][MAIN] == head
     restored = tmp_path / "restored"
-    told = shell.does("restore", "--from", tmp_path / "backup", "--data-dir", restored)
-    assert told["recovery_readonly"] is True
+    anchor = shell.data_dir / "anchor"
+    told = shell.does("restore", "--from", tmp_path / "backup", "--anchor", anchor, "--data-dir", restored)
+    assert (told["recovery_readonly"], told["journal"]) == (True, "replayed")
     code, problem = shell.refused("principal", "disable", "one", "--data-dir", restored)
     assert (code, problem["code"]) == (Exit.UNAVAILABLE, "recovery_readonly")
     assert shell.does("proposal", "list", "--data-dir", restored)["proposals"] != []

@@ -15,6 +15,7 @@ from memory_git.charon import audits, backup, obols, principals, projects, recon
 from memory_git.charon.caller import LOCAL_OPERATOR, Caller
 from memory_git.charon.house import House
 from memory_git.charon.opening import GateSettings, close_house, open_house, utc_now
+from memory_git.charon.recovery import read_marker
 from memory_git.charon.sign_in import WebSession
 from memory_git.charon.verbs_administration import AdministrationVerbs
 from memory_git.charon.verbs_memory import MemoryVerbs
@@ -85,9 +86,19 @@ class Gate(MemoryVerbs, ProposalVerbs, AdministrationVerbs):
         """Gives all rows of a chain, or of all chains."""
         return audits.ledger_export(self._house, caller, project)
 
-    def reconcile(self, caller: Caller, repair: bool = False) -> Json:
-        """Compares gate and store: `{ok, faults, repaired, checked, recovery_lifted}`; only a clean report ends recovery."""
-        report = reconcile.reconcile(self._house, caller, repair=repair)
+    def reconcile(self, caller: Caller, repair: bool = False, without_journal: bool = False) -> Json:
+        """Compares gate and store: `{ok, faults, repaired, checked, recovery_lifted}`; only a clean report ends recovery.
+
+        `without_journal` goes on where the journal beside the anchor is lost for good: every token ends.
+        """
+        marker = read_marker(self._settings.marker)
+        report = reconcile.reconcile(
+            self._house,
+            caller,
+            repair=repair,
+            without_journal=without_journal,
+            manifest=marker.manifest if marker is not None else None,
+        )
         lifted = report["ok"] and self._settings.marker.exists()
         if lifted:
             self._settings.marker.unlink()
@@ -98,6 +109,10 @@ class Gate(MemoryVerbs, ProposalVerbs, AdministrationVerbs):
         return backup.backup(
             self._house, caller, out, self._settings.data_dir / "keys" if with_keys else None
         )
+
+    def recovery_why(self) -> str:
+        """Says what keeps the gate read-only besides recovery itself; empty for nothing."""
+        return self._house.recovery_why
 
     def ready(self) -> Json:
         """Says that both databases can be used, or raises Unavailable."""

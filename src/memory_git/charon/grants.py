@@ -7,6 +7,7 @@ from typing import Any
 
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House
+from memory_git.charon.journal import GRANT_REVOKED, GRANT_SET
 from memory_git.charon.principals import require_principal
 from memory_git.charon.standings import scopes_of
 from memory_git.domain.errors import Fault, Invalid, NotFound
@@ -39,15 +40,26 @@ def grant(
         row = GrantRow(
             project, principal_id, tuple(sorted(asked)), tuple(refs), passage.principal_id, house.time()
         )
-        house.ledger.write(lambda connection: charon_identity.set_grant(connection, row))
+        house.journal.change(
+            lambda connection: charon_identity.set_grant(connection, row),
+            GRANT_SET,
+            project_id=project,
+            principal_id=principal_id,
+            scopes=list(row.scopes),
+            refs=list(row.refs),
+            granted_by=row.granted_by,
+        )
         return _shown(row)
 
 
 def revoke_grant(house: House, caller: Caller, principal_id: str, project: str) -> dict[str, Any]:
     """Takes a grant away; the principal's next call is decided without it."""
     with house.administers(caller, "revoke_grant", project, principal=principal_id) as passage:
-        if not house.ledger.write(
-            lambda connection: charon_identity.revoke_grant(connection, principal_id, project)
+        if not house.journal.change(
+            lambda connection: charon_identity.revoke_grant(connection, principal_id, project),
+            GRANT_REVOKED,
+            principal_id=principal_id,
+            project_id=project,
         ):
             raise NotFound("not_found", "no such grant")
         passage.ids.update(principal_id=principal_id, project_id=project)

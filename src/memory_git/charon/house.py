@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 from memory_git.charon.caller import Caller
 from memory_git.charon.figures import UNWRITTEN, GateFigures
+from memory_git.charon.journal import Journal
 from memory_git.charon.keys import Keys
 from memory_git.charon.ledger import Call, Ledger
 from memory_git.charon.standings import Identity, Standings
@@ -79,6 +80,9 @@ class House:
     feed: Feed
     now: Callable[[], datetime]
     recovery_readonly: bool
+    journal: Journal
+    recovery_fault: str = ""
+    recovery_why: str = ""
     turnstile: Turnstile = field(default_factory=Turnstile)
     figures: GateFigures = field(default_factory=GateFigures)
     projects: frozenset[str] = frozenset()
@@ -178,7 +182,9 @@ class House:
     @contextmanager
     def _intended(self, passage: Passage) -> Iterator[None]:
         if self.recovery_readonly:
-            raise Unavailable("recovery_readonly", "writes are refused until recovery is over")
+            raise Unavailable(
+                "recovery_readonly", self.recovery_why or "writes are refused until recovery is over"
+            )
         with self.turnstile.passing():
             passage.intent_seq = self._intend(passage)
             try:

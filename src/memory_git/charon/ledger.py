@@ -74,11 +74,16 @@ class Ledger:
         self._wake = threading.Event()
         self._pause = threading.Event()
         self._stopping = False
+        self._trailing: list[Callable[[], None]] = []
         self.denials = 0
         self.trail_failures = 0
         self._thread = threading.Thread(target=self._trail, name="ledger", daemon=True)
         if side_file is None:
             self._thread.start()
+
+    def follow(self, trailing: Callable[[], None]) -> None:
+        """Has something else done each time that what waits is written."""
+        self._trailing.append(trailing)
 
     def request_digest(self, request: Mapping[str, Any]) -> str:
         """Gives the keyed digest of a call's arguments (rule 4)."""
@@ -178,6 +183,8 @@ class Ledger:
             moved, self._moved = self._moved, {}
         if moved:
             self._anchor.move(moved)
+        for trailing in self._trailing:
+            trailing()
 
     def close(self) -> None:
         """Writes what waits, and ends the thread."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House
+from memory_git.charon.journal import TOKEN_REVOKED
 from memory_git.charon.ledger import Call
 from memory_git.charon.principals import require_principal
 from memory_git.charon.standings import Identity, scopes_of
@@ -110,7 +111,11 @@ def obols(house: House, caller: Caller, principal_id: str | None) -> list[dict[s
 def revoke_obol(house: House, caller: Caller, obol_id: str) -> dict[str, Any]:
     """Revokes a token; the next call with it is refused. A second time changes nothing."""
     with house.administers(caller, "revoke_obol", obol_id=obol_id) as passage:
-        house.ledger.write(lambda connection: charon_identity.revoke_obol(connection, obol_id, house.time()))
+        house.journal.change(
+            lambda connection: charon_identity.revoke_obol(connection, obol_id, house.time()),
+            TOKEN_REVOKED,
+            obol_id=obol_id,
+        )
         with house.database.read() as connection:
             row = charon_identity.obol(connection, obol_id)
         if row is None:

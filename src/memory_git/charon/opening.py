@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from memory_git.charon import recovery
 from memory_git.charon.anchor import Anchor
 from memory_git.charon.house import House
+from memory_git.charon.journal import Journal
 from memory_git.charon.keys import Keys, load_keys
 from memory_git.charon.ledger import Ledger
+from memory_git.charon.recovery import MARKER, Marker
 from memory_git.charon.side_file import SideFile
 from memory_git.charon.standings import Standings
 from memory_git.domain.envelope import MergeKeys
@@ -25,7 +28,6 @@ from memory_git.storage.opening import open_database
 from memory_git.storage.settings import SqliteSettings
 
 _DURABLE = SqliteSettings()
-RECOVERY_MARKER = "recovery-readonly"
 SIDE_FILE = "recovery-reads.jsonl"
 
 
@@ -54,7 +56,7 @@ class GateSettings:
     @property
     def marker(self) -> Path:
         """The file that keeps a restored gate read-only until it is reconciled."""
-        return self.data_dir / RECOVERY_MARKER
+        return self.data_dir / MARKER
 
     @property
     def store_place(self) -> Path | str:
@@ -78,26 +80,82 @@ def utc_now() -> datetime:
 
 
 def open_house(settings: GateSettings, now: Callable[[], datetime] = utc_now) -> House:
-    """Opens the keys, both databases and the ledger; what was opened is closed again if a later one fails."""
+    """Opens the keys, both databases and the ledger, and brings a restored database up to the journal (`recovery`)."""
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     keys = load_keys(settings.data_dir / "keys")
     if settings.merge_keys is not None:
         keys = replace(keys, merge=settings.merge_keys)
-    read_only = settings.is_readonly
+    anchor = Anchor(settings.anchor_path or settings.data_dir / "anchor")
+    _require_gate(settings, anchor)
+    marker = recovery.read_marker(settings.marker)
+    house = _first_opened(settings, keys, anchor, now, marker)
+    try:
+        found = recovery.assess(house, marker, anchor, keys.ledger)
+        if found.behind or found.begins_epoch:
+            house = _reopened(house, settings, keys, anchor, now, read_only=False)
+            recovery.replay(house, found.behind)
+            if found.begins_epoch and marker is not None:
+                recovery.begin_epoch(house, marker, anchor)
+        read_only = settings.is_readonly or (bool(found.fault) and not settings.reconciling)
+        house = _reopened(house, settings, keys, anchor, now, read_only=read_only)
+        house.recovery_fault, house.recovery_why = found.fault, recovery.WHY.get(found.fault, "")
+        if not read_only and not found.fault:
+            house.journal.begin()
+    except BaseException:
+        close_house(house)
+        raise
+    return house
+
+
+def _first_opened(
+    settings: GateSettings, keys: Keys, anchor: Anchor, now: Callable[[], datetime], marker: Marker | None
+) -> House:
+    """Opens a house as the settings say; what an older program backed up is migrated, which needs writing."""
+    try:
+        return _opened(settings, keys, anchor, now, read_only=settings.is_readonly)
+    except Unavailable as refusal:
+        if refusal.code != "schema_older" or marker is None or marker.restore_id is None:
+            raise
+        return _opened(settings, keys, anchor, now, read_only=False)
+
+
+def _reopened(
+    house: House,
+    settings: GateSettings,
+    keys: Keys,
+    anchor: Anchor,
+    now: Callable[[], datetime],
+    *,
+    read_only: bool,
+) -> House:
+    if house.recovery_readonly == read_only:
+        return house
+    close_house(house)
+    return _opened(settings, keys, anchor, now, read_only=read_only)
+
+
+def _opened(
+    settings: GateSettings, keys: Keys, anchor: Anchor, now: Callable[[], datetime], *, read_only: bool
+) -> House:
+    """Opens all; what was opened is closed again if a later one fails."""
     database = open_database(settings.place, CHARON_SCHEMA, settings.sqlite, read_only=read_only)
     try:
         _require_store(settings, database)
-        lethe = _open_lethe(settings, keys)
+        lethe = _open_lethe(settings, keys, read_only=read_only)
         side_file = _side_file(settings, keys) if read_only else None
     except BaseException:
         database.close()
         raise
     feed = lethe.feed if isinstance(lethe, LetheStore) else _own_feed(database)
-    anchor = Anchor(settings.anchor_path or settings.data_dir / "anchor")
+    ledger = Ledger(database, keys.ledger, anchor, now, side_file)
+    journal = Journal(database, ledger, keys.ledger, recovery.journal_file(anchor), now)
+    if database.is_shared:
+        ledger.follow(journal.copy)
     return House(
         database=database,
         lethe=lethe,
-        ledger=Ledger(database, keys.ledger, anchor, now, side_file),
+        ledger=ledger,
+        journal=journal,
         keys=keys,
         standings=Standings(database, now),
         feed=feed,
@@ -135,13 +193,24 @@ def _require_store(settings: GateSettings, database: Database) -> None:
         )
 
 
-def _open_lethe(settings: GateSettings, keys: Keys) -> LetheStore | LetheClient:
+def _require_gate(settings: GateSettings, anchor: Anchor) -> None:
+    """Refuses a gate's database that is gone where its journal is there: opening it would let everybody begin anew."""
+    place, file = settings.place, recovery.journal_file(anchor)
+    if isinstance(place, Path) and not place.exists() and file.exists():
+        raise Unavailable(
+            "database_absent",
+            f"{place.parent} holds no charon.db, and {file.path} is of a gate that was here: restore it from a backup "
+            "(`charon restore`), or move the journal away to begin a new gate",
+        )
+
+
+def _open_lethe(settings: GateSettings, keys: Keys, *, read_only: bool) -> LetheStore | LetheClient:
     if settings.lethe_url is not None:
         return LetheClient(settings.lethe_url, settings.lethe_api_key or keys.lethe_api)
     return LetheStore.open(
         settings.store_place,
         merge_keys=keys.merge,
-        recovery_readonly=settings.is_readonly,
+        recovery_readonly=read_only,
         settings=settings.sqlite,
         max_history=settings.max_history,
     )

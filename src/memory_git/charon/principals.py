@@ -7,6 +7,7 @@ from typing import Any
 
 from memory_git.charon.caller import LOCAL_OPERATOR, Caller
 from memory_git.charon.house import House
+from memory_git.charon.journal import PRINCIPAL_DISABLED, PRINCIPAL_ENABLED
 from memory_git.domain.errors import Clash, Fault, Invalid, NotFound, Refused
 from memory_git.domain.ids import is_component
 from memory_git.domain.policy import PROFILES, SCOPES, SERVICE_PRINCIPAL, Denied, Grant, Standing, may
@@ -75,7 +76,8 @@ def disable_principal(house: House, caller: Caller, principal_id: str, disabled:
             if disabled:
                 charon_sessions.end_sessions_of(connection, principal_id)
 
-        house.ledger.write(disable)
+        kind = PRINCIPAL_DISABLED if disabled else PRINCIPAL_ENABLED
+        house.journal.change(disable, kind, principal_id=principal_id)
         return show_principal(house, principal_id)
 
 

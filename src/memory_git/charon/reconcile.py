@@ -13,7 +13,10 @@ What is compared, in the order of the code; `repair` mends what can be mended:
 8. `outcome_missing`    an intent in the ledger without an outcome (mended: settled as interrupted)
 9. `proposal_orphan`    work kept for a proposal that was never stored: its conflicts are let go of (mended)
 10. `project_lost`      the ledger has a chain of a project that the store has not
-11. what `ledger verify` finds
+11. `redaction_unjournalled` something was erased and a restore would not know of it (mended)
+12. `backup_differs`    the store lacks a head, or the ledger a link, that the manifest of the restored backup names
+13. `journal_missing`, `journal_damaged`, `journal_differs`, `database_set_back`: what `recovery` says of the journal's file
+14. what `ledger verify` finds
 """
 
 from __future__ import annotations
@@ -21,12 +24,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from memory_git.charon import keeping
+from memory_git.charon import keeping, recovery
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House
 from memory_git.charon.ledger import Call
 from memory_git.charon.merges import became, settle
 from memory_git.charon.proposals import as_of, close
+from memory_git.charon.redactions import journal_redactions, unjournalled
 from memory_git.domain.errors import Corrupt, NotFound
 from memory_git.domain.ids import parse_ref
 from memory_git.lethe.adopting import IMPORTED_VERSION
@@ -35,16 +39,32 @@ from memory_git.storage import charon_ledger, charon_proposals
 from memory_git.storage.charon_ledger import LedgerRow
 
 MENDABLE = frozenset(
-    {"attempt_open", "follow_up_open", "proposal_overdue", "outcome_missing", "proposal_orphan"}
+    {
+        "attempt_open",
+        "follow_up_open",
+        "proposal_overdue",
+        "outcome_missing",
+        "proposal_orphan",
+        "redaction_unjournalled",
+    }
 )
 
 
-def reconcile(house: House, caller: Caller, *, repair: bool) -> Json:
-    """Compares both sides: `{ok, faults, repaired, checked}`; with `repair` mends first, then compares."""
-    with house.administers(caller, "reconcile", reads=True, repair=repair), house.turnstile.closed():
+def reconcile(
+    house: House, caller: Caller, *, repair: bool, without_journal: bool, manifest: Json | None
+) -> Json:
+    """Compares both sides: `{ok, faults, repaired, checked}`; with `repair` mends first, then compares.
+
+    `manifest` is that of the backup which was restored. `without_journal` goes on where the journal is lost for good.
+    """
+    asked: dict[str, Any] = {"repair": repair, "without_journal": without_journal}
+    with house.administers(caller, "reconcile", reads=True, **asked), house.turnstile.closed():
         house.ledger.flush()
-        repaired = _mend(house) if repair else []
-        faults = list(_faults(house))
+        repaired = [recovery.give_up_journal(house)] if without_journal and house.recovery_fault else []
+        repaired += _mend(house) if repair else []
+        faults = [*_faults(house), *_backup_faults(house, manifest or {})]
+        if house.recovery_fault:
+            faults.append(_fault(house.recovery_fault, "", why=house.recovery_why))
         ledger = house.ledger.verify()
         faults += [{"kind": "ledger_broken", **fault} for fault in ledger["faults"]]
         checked = {
@@ -86,6 +106,9 @@ def _mend(house: House) -> list[Json]:
     for intent in intents:
         house.ledger.settle(_call_of(intent), intent.seq, "interrupted", {})
         done.append(_fault("outcome_missing", intent.project_id, seq=intent.seq))
+    for project_id in house.lethe.list_projects():
+        for memory_id in journal_redactions(house, project_id):
+            done.append(_fault("redaction_unjournalled", project_id, memory_id=memory_id))
     house.ledger.flush()
     return done
 
@@ -105,6 +128,8 @@ def _faults(house: House) -> Iterator[Json]:
             yield _fault("attempt_open", attempt.project_id, proposal_id=attempt.proposal_id)
     for project_id in house.lethe.list_projects():
         yield from _project_faults(house, project_id)
+        for item in unjournalled(house, project_id):
+            yield _fault("redaction_unjournalled", project_id, memory_id=item["memory_ids"][0])
     for kind, rows in (("follow_up_open", unfinished), ("proposal_overdue", overdue)):
         for row in rows:
             if kind == "proposal_overdue" and (row.project_id, row.proposal_id) in pending:
@@ -148,6 +173,18 @@ def _project_faults(house: House, project_id: str) -> Iterator[Json]:
     for ref_name, head in sorted(last.items()):
         if _head_of(house, project_id, ref_name) != head:
             yield _fault("ref_differs", project_id, ref_name=ref_name, head=head)
+
+
+def _backup_faults(house: House, manifest: Json) -> Iterator[Json]:
+    for project_id, refs in manifest.get("heads", {}).items():
+        for ref_name, head in refs.items():
+            if _head_of(house, project_id, ref_name) is None or _integrity_of(house, head) is None:
+                yield _fault("backup_differs", project_id, ref_name=ref_name, head=head)
+    for project_id, head in manifest.get("ledger_heads", {}).items():
+        with house.database.read() as connection:
+            link = charon_ledger.link_at(connection, project_id, head["seq"])
+        if link != head["link"]:
+            yield _fault("backup_differs", project_id, seq=head["seq"])
 
 
 def _head_of(house: House, project_id: str, ref_name: str) -> str | None:

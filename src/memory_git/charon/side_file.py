@@ -40,6 +40,16 @@ class SideFile:
             self._file.close()
 
 
+def write_durably(path: Path, content: bytes) -> None:
+    """Replaces a file whole; what is there after a crash is the old one or the new one."""
+    new = path.with_name(f".{path.name}.new")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
 def _last_link(path: Path) -> str | None:
     if not path.exists():
         return None

@@ -146,7 +146,7 @@ def first_person(gate: AnyGate) -> str | None:
 def open_store(settings: Settings, *, begins: bool = False) -> LetheStore:
     """Opens lethe.db, or the database at LETHE_DATABASE_URL, with the keys of the data directory; only what `begins` work makes a file."""
     from memory_git.charon.keys import load_keys
-    from memory_git.charon.opening import RECOVERY_MARKER
+    from memory_git.charon.recovery import MARKER
     from memory_git.lethe.store import LetheStore
 
     path = store_path(settings)
@@ -160,7 +160,7 @@ def open_store(settings: Settings, *, begins: bool = False) -> LetheStore:
     return LetheStore.open(
         url or path,
         merge_keys=merge_keys(settings) or load_keys(path.parent / "keys").merge,
-        recovery_readonly=settings.lethe.recovery_readonly or (path.parent / RECOVERY_MARKER).exists(),
+        recovery_readonly=settings.lethe.recovery_readonly or (path.parent / MARKER).exists(),
         settings=durability(settings),
         max_history=settings.lethe.memory_git_max_history,
     )

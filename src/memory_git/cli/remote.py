@@ -278,7 +278,7 @@ class RemoteGate:
         """Is for the data directory alone."""
         _local_only()
 
-    def reconcile(self, _caller: Caller, repair: bool = False) -> Json:
+    def reconcile(self, _caller: Caller, repair: bool = False, without_journal: bool = False) -> Json:
         """Is for the data directory alone."""
         _local_only()
 

@@ -66,6 +66,13 @@ def move_epoch(connection: Connection) -> None:
     connection.execute("UPDATE identity_epoch SET value = value + 1")
 
 
+def jump_epoch(connection: Connection, to: int) -> None:
+    """Moves the epoch beyond all that was remembered before a restore set it back."""
+    connection.execute(
+        "UPDATE identity_epoch SET value = CASE WHEN value < ? THEN ? ELSE value + 1 END", (to, to)
+    )
+
+
 def add_principal(connection: Connection, row: PrincipalRow) -> bool:
     """Stores a principal; False when the id is taken."""
     connection.execute(
@@ -169,6 +176,14 @@ def revoke_obol(connection: Connection, obol_id: str, at: str) -> bool:
     changed = connection.changes() == 1
     move_epoch(connection)
     return changed
+
+
+def revoke_obols(connection: Connection, at: str) -> None:
+    """Revokes every token that was made before a time."""
+    connection.execute(
+        "UPDATE obol SET revoked_at = ? WHERE revoked_at IS NULL AND created_at <= ?", (at, at)
+    )
+    move_epoch(connection)
 
 
 def set_last_used(connection: Connection, used: Iterable[tuple[str, str]]) -> None:

@@ -36,6 +36,12 @@ def head(connection: Connection, project_id: str) -> tuple[int, str | None]:
     return (found[0], found[1]) if found else (0, None)
 
 
+def link_at(connection: Connection, project_id: str, seq: int) -> str | None:
+    """Gives the link of one row, None where there is none."""
+    found = connection.value("SELECT link FROM ledger WHERE project_id = ? AND seq = ?", (project_id, seq))
+    return None if found is None else str(found)
+
+
 def heads(connection: Connection) -> dict[str, tuple[int, str]]:
     """Gives every chain's last seq and link."""
     return {

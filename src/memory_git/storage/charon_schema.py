@@ -185,4 +185,13 @@ CREATE INDEX ledger_of_intent ON ledger (project_id, intent_seq) WHERE intent_se
 CREATE INDEX ledger_of_kind ON ledger (project_id, kind, seq) WHERE kind <> 'read';
 """
 
-CHARON_SCHEMA = Schema("charon", (_FIRST,), ("",))
+_JOURNAL = """
+CREATE TABLE journal (
+    seq INTEGER PRIMARY KEY,
+    previous TEXT,
+    link TEXT NOT NULL,
+    view TEXT NOT NULL
+) STRICT;
+"""
+
+CHARON_SCHEMA = Schema("charon", (_FIRST, _JOURNAL), ("", ""))

@@ -62,6 +62,12 @@ def end_session(connection: Connection, session_digest: str) -> None:
     connection.execute("DELETE FROM web_session WHERE session_digest = ?", (session_digest,))
 
 
+def end_all(connection: Connection) -> None:
+    """Ends every session and every unused link."""
+    connection.execute("DELETE FROM web_session")
+    connection.execute("DELETE FROM sign_in WHERE used_at IS NULL")
+
+
 def end_sessions_of(connection: Connection, principal_id: str) -> None:
     """Ends all of a principal's sessions and unused links."""
     connection.execute("DELETE FROM web_session WHERE principal_id = ?", (principal_id,))

@@ -245,7 +245,7 @@ def copied(world: World, directory: Path) -> World:
     copy = World(directory, world.mode, dict(world.tokens))
     if world.mode == "split":
         copy.lethe_port = free_port()
-    copy.operator.run("charon", "restore", "--from", str(backup))
+    copy.operator.run("charon", "restore", "--from", str(backup), "--anchor", str(world.data / "anchor"))
     return copy
 
 
