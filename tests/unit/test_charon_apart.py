@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from gate_world import PROJECT, GateWorld
 
-from memory_git.charon.keys import load_keys
+from memory_git.charon.keys import Keys
 from memory_git.domain.errors import Clash, NotAllowed, Unavailable
 from memory_git.http.lethe_app import create_lethe_app
 from memory_git.http.serving import running
@@ -20,7 +20,7 @@ class Apart:
     """A served store and a gate before it."""
 
     def __init__(self, folder: Path) -> None:
-        self.keys = load_keys(folder / "gate" / "keys")
+        self.keys = Keys(folder / "gate" / "keys")
         self.store = LetheStore.open(folder / "lethe.db", merge_keys=self.keys.merge)
         self.server = ExitStack()
         app = create_lethe_app(self.store, api_key=self.keys.lethe_api)

@@ -13,7 +13,7 @@ from typing import Any
 import click
 import pytest
 
-from memory_git.charon.keys import load_keys
+from memory_git.charon.keys import Keys
 from memory_git.cli import charon, lethe
 from memory_git.cli.exits import Exit
 from memory_git.cli.program import run
@@ -69,7 +69,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def heads(folder: Path) -> dict[str, str]:
-    store = LetheStore.open(folder / "lethe.db", merge_keys=load_keys(folder / "keys").merge)
+    store = LetheStore.open(folder / "lethe.db", merge_keys=Keys(folder / "keys").merge)
     try:
         root = store.init_project(PROJECT)["changeset"]["changeset_id"]
         first = _commit(
@@ -103,7 +103,7 @@ def shell(
         monkeypatch.setenv("LETHE_DATA_DIR", str(folder))
         yield Shell(capsys, heads, folder)
         return
-    store = LetheStore.open(folder / "lethe.db", merge_keys=load_keys(folder / "keys").merge)
+    store = LetheStore.open(folder / "lethe.db", merge_keys=Keys(folder / "keys").merge)
     monkeypatch.setenv("LETHE_DATA_DIR", str(folder.parent / "absent"))
     monkeypatch.setenv("LETHE_API_KEY", API_KEY)
     try:
@@ -219,7 +219,7 @@ def test_what_others_wrote_cannot_steer_a_terminal(shell: Shell) -> None:
 def test_diff_tells_by_meaning_and_is_the_stores_own_document(shell: Shell) -> None:
     found = shell.json("memory", "diff", BUILDER, "--base", SHARED_MAIN)
     assert [item["memory_id"] for item in found["memories_added"]] == ["port", "tool"]
-    store = LetheStore.open(shell.folder / "lethe.db", merge_keys=load_keys(shell.folder / "keys").merge)
+    store = LetheStore.open(shell.folder / "lethe.db", merge_keys=Keys(shell.folder / "keys").merge)
     try:
         assert found == store.diff(shell.heads["builder"], shell.heads["root"])
     finally:
@@ -297,7 +297,7 @@ def test_a_merge_goes_forward_or_joins_two_parents(shell: Shell) -> None:
 
 
 def test_two_answers_to_one_question_are_refused_with_both(folder: Path, shell: Shell) -> None:
-    store = LetheStore.open(folder / "lethe.db", merge_keys=load_keys(folder / "keys").merge)
+    store = LetheStore.open(folder / "lethe.db", merge_keys=Keys(folder / "keys").merge)
     try:
         _commit(store, shell.heads["other"], OTHER, "fourth", _correct("port", "It listens on 443."))
     finally:
@@ -335,7 +335,7 @@ def _parsed(context: click.Context) -> Document:
 
 
 def test_the_project_is_named_when_there_are_several(shell: Shell) -> None:
-    store = LetheStore.open(shell.folder / "lethe.db", merge_keys=load_keys(shell.folder / "keys").merge)
+    store = LetheStore.open(shell.folder / "lethe.db", merge_keys=Keys(shell.folder / "keys").merge)
     store.init_project("other-one")
     store.close()
     refusal = shell.json("memory", "status", ends=Exit.REFUSED)

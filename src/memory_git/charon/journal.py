@@ -16,9 +16,9 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from memory_git.charon.journal_file import JournalFile
+from memory_git.charon.keys import Keys
 from memory_git.charon.ledger import Ledger
 from memory_git.domain.chain import link_keyed
-from memory_git.domain.envelope import MergeKeys
 from memory_git.domain.errors import Unavailable
 from memory_git.domain.times import format_time
 from memory_git.storage import charon_identity, charon_journal, charon_sessions
@@ -46,7 +46,7 @@ class Journal:
         self,
         database: Database,
         ledger: Ledger,
-        keys: MergeKeys,
+        keys: Keys,
         file: JournalFile,
         now: Callable[[], datetime],
     ) -> None:
@@ -81,7 +81,7 @@ class Journal:
         """Adds an entry inside a transaction of the caller's, who calls `copy` after it."""
         charon_journal.take_turn(connection)
         seq, previous = charon_journal.last(connection)
-        key_id = self._keys.signing_key_id
+        key_id = self._keys.ledger.signing_key_id
         view = {"kind": kind, "at": format_time(self._now()), "key_id": key_id, **what}
         charon_journal.append(
             connection, JournalRow(seq + 1, previous, link_keyed(self._secret(key_id), previous, view), view)
@@ -139,7 +139,7 @@ class Journal:
         self._ledger.write(redo)
 
     def _secret(self, key_id: str) -> bytes:
-        secret = self._keys.secret(key_id)
+        secret = self._keys.ledger.secret(key_id)
         if secret is None:
             raise Unavailable("key_damaged", "the ledger key is absent")
         return secret

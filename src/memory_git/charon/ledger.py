@@ -17,10 +17,10 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from memory_git.charon.anchor import Anchor
+from memory_git.charon.keys import Keys
 from memory_git.charon.side_file import SideFile
 from memory_git.domain.canonical import canonical_bytes, hmac_hex
 from memory_git.domain.chain import link_keyed
-from memory_git.domain.envelope import MergeKeys
 from memory_git.domain.errors import Refused, Unavailable
 from memory_git.domain.times import format_time
 from memory_git.storage import charon_identity, charon_ledger
@@ -57,7 +57,7 @@ class Ledger:
     def __init__(
         self,
         database: Database,
-        keys: MergeKeys,
+        keys: Keys,
         anchor: Anchor,
         now: Callable[[], datetime],
         side_file: SideFile | None,
@@ -91,7 +91,7 @@ class Ledger:
             text = canonical_bytes(dict(request))
         except Refused:
             text = b"not I-JSON"
-        return hmac_hex(self._secret(self._keys.signing_key_id), b"request\0" + text)
+        return hmac_hex(self._secret(self._keys.ledger.signing_key_id), b"request\0" + text)
 
     def intend(self, call: Call, ids: Ids, work: Callable[[Connection, int], T]) -> T:
         """Writes an intent and what belongs to it in one durable transaction; `work` gets the intent's seq."""
@@ -267,7 +267,7 @@ class Ledger:
         view = row.view
         if row.previous != previous:
             return "previous_differs"
-        secret = self._keys.secret(str(view.get("key_id")))
+        secret = self._keys.ledger.secret(str(view.get("key_id")))
         if secret is None:
             return "key_unknown"
         if link_keyed(secret, previous, view) != row.link:
@@ -316,7 +316,7 @@ class Ledger:
     def _append(self, connection: Connection, chain: str, view: Mapping[str, Any]) -> int:
         connection.lock("ref", chain, _PLACE)
         last, previous = charon_ledger.head(connection, chain)
-        key_id = self._keys.signing_key_id
+        key_id = self._keys.ledger.signing_key_id
         full = {**view, "project_id": chain, "seq": last + 1, "key_id": key_id}
         link = link_keyed(self._secret(key_id), previous, full)
         row = LedgerRow(chain, last + 1, previous, link, full, full["kind"], full["intent_seq"])
@@ -330,7 +330,7 @@ class Ledger:
         self._wake.set()
 
     def _secret(self, key_id: str) -> bytes:
-        secret = self._keys.secret(key_id)
+        secret = self._keys.ledger.secret(key_id)
         if secret is None:
             raise Unavailable("key_damaged", "the ledger key is absent")
         return secret

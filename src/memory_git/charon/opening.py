@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from memory_git.charon import recovery
 from memory_git.charon.anchor import Anchor
 from memory_git.charon.house import House
 from memory_git.charon.journal import Journal
-from memory_git.charon.keys import Keys, load_keys
+from memory_git.charon.keys import Keys
 from memory_git.charon.ledger import Ledger
 from memory_git.charon.recovery import MARKER, Marker
 from memory_git.charon.side_file import SideFile
@@ -82,9 +82,7 @@ def utc_now() -> datetime:
 def open_house(settings: GateSettings, now: Callable[[], datetime] = utc_now) -> House:
     """Opens the keys, both databases and the ledger, and brings a restored database up to the journal (`recovery`)."""
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    keys = load_keys(settings.data_dir / "keys")
-    if settings.merge_keys is not None:
-        keys = replace(keys, merge=settings.merge_keys)
+    keys = Keys(settings.data_dir / "keys", settings.merge_keys)
     anchor = Anchor(settings.anchor_path or settings.data_dir / "anchor")
     _require_gate(settings, anchor)
     marker = recovery.read_marker(settings.marker)
@@ -147,8 +145,8 @@ def _opened(
         database.close()
         raise
     feed = lethe.feed if isinstance(lethe, LetheStore) else _own_feed(database)
-    ledger = Ledger(database, keys.ledger, anchor, now, side_file)
-    journal = Journal(database, ledger, keys.ledger, recovery.journal_file(anchor), now)
+    ledger = Ledger(database, keys, anchor, now, side_file)
+    journal = Journal(database, ledger, keys, recovery.journal_file(anchor), now)
     if database.is_shared:
         ledger.follow(journal.copy)
     return House(
@@ -209,7 +207,7 @@ def _open_lethe(settings: GateSettings, keys: Keys, *, read_only: bool) -> Lethe
         return LetheClient(settings.lethe_url, settings.lethe_api_key or keys.lethe_api)
     return LetheStore.open(
         settings.store_place,
-        merge_keys=keys.merge,
+        merge_keys=lambda: keys.merge,
         recovery_readonly=read_only,
         settings=settings.sqlite,
         max_history=settings.max_history,
@@ -223,7 +221,4 @@ def _own_feed(database: Database) -> Feed:
 
 
 def _side_file(settings: GateSettings, keys: Keys) -> SideFile:
-    secret = keys.ledger.secret(keys.ledger.signing_key_id)
-    if secret is None:
-        raise Unavailable("key_damaged", "the ledger key is absent")
-    return SideFile(settings.data_dir / SIDE_FILE, secret)
+    return SideFile(settings.data_dir / SIDE_FILE, keys.ledger.secrets[0][1].encode())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from memory_git.charon import grants, obols, principals, sign_in
+from memory_git.charon import grants, obols, principals, secret_rotation, sign_in
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House
 from memory_git.charon.sign_in import WebSession
@@ -120,3 +120,15 @@ class AdministrationVerbs:
     def end_session(self, cookie: str) -> None:
         """Ends a session."""
         sign_in.end_session(self._house, cookie)
+
+    def secrets(self, caller: Caller) -> list[Json]:
+        """Gives the gate's keys by name and id, never a secret."""
+        return secret_rotation.secrets_of(self._house, caller)
+
+    def rotate_secret(self, caller: Caller, name: str) -> Json:
+        """Makes a new key that signs from now on; older ones verify still."""
+        return secret_rotation.rotate_secret(self._house, caller, name)
+
+    def retire_secret(self, caller: Caller, name: str, key_id: str, end_tokens: bool = False) -> Json:
+        """Drops an older key."""
+        return secret_rotation.retire_secret(self._house, caller, name, key_id, end_tokens=end_tokens)

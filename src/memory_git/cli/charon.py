@@ -27,6 +27,11 @@ COMMANDS = {
         "Commit the memories of another program to a branch.", "memory_git.cli.charon_commands.importing"
     ),
     "ledger": Entry("The audit of every call.", "memory_git.cli.charon_commands.ledger"),
+    "config": Entry("The settings, and where they come from.", "memory_git.cli.charon_commands.config"),
+    "doctor": Entry(
+        "Look for what is wrong with this installation.", "memory_git.cli.charon_commands.doctor"
+    ),
+    "secret": Entry("The keys of the gate, and their rotation.", "memory_git.cli.charon_commands.secret"),
     "backup": Entry("Write a backup, while serving.", "memory_git.cli.charon_commands.backup"),
     "restore": Entry(
         "Restore a backup into an empty data directory.", "memory_git.cli.charon_commands.restore"

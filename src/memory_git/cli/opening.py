@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -145,7 +145,7 @@ def first_person(gate: AnyGate) -> str | None:
 
 def open_store(settings: Settings, *, begins: bool = False) -> LetheStore:
     """Opens lethe.db, or the database at LETHE_DATABASE_URL, with the keys of the data directory; only what `begins` work makes a file."""
-    from memory_git.charon.keys import load_keys
+    from memory_git.charon.keys import Keys
     from memory_git.charon.recovery import MARKER
     from memory_git.lethe.store import LetheStore
 
@@ -157,9 +157,10 @@ def open_store(settings: Settings, *, begins: bool = False) -> LetheStore:
             f"{path.parent} holds no lethe.db: `charon serve` or `lethe serve` makes one, LETHE_DATA_DIR names another",
         )
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    keys = Keys(path.parent / "keys")
     return LetheStore.open(
         url or path,
-        merge_keys=merge_keys(settings) or load_keys(path.parent / "keys").merge,
+        merge_keys=merge_keys(settings) or (lambda: keys.merge),
         recovery_readonly=settings.lethe.recovery_readonly or (path.parent / MARKER).exists(),
         settings=durability(settings),
         max_history=settings.lethe.memory_git_max_history,
@@ -168,14 +169,24 @@ def open_store(settings: Settings, *, begins: bool = False) -> LetheStore:
 
 def lethe_key(settings: Settings) -> str:
     """Gives the bearer of Lethe: that of the settings, else of the key file beside the store; makes neither."""
-    from memory_git.charon.keys import LETHE_API, load_keys
+    from memory_git.charon.keys import LETHE_API, Keys
 
     if settings.lethe.api_key is not None:
         return settings.lethe.api_key.get_secret_value()
     keys = store_path(settings).parent / "keys"
     if not (keys / LETHE_API).exists():
         raise Unauthenticated("key_needed", f"set LETHE_API_KEY: {keys} holds no key of Lethe")
-    return load_keys(keys).lethe_api
+    return Keys(keys).lethe_api
+
+
+def lethe_bearers(settings: Settings) -> Callable[[], Collection[str]]:
+    """Gives what says which bearers Lethe takes: that of the settings, else those of the key file, which is made."""
+    from memory_git.charon.keys import Keys
+
+    if settings.lethe.api_key is not None:
+        named = (settings.lethe.api_key.get_secret_value(),)
+        return lambda: named
+    return Keys(store_path(settings).parent / "keys").lethe_bearers
 
 
 @contextmanager

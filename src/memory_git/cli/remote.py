@@ -282,6 +282,18 @@ class RemoteGate:
         """Is for the data directory alone."""
         _local_only()
 
+    def secrets(self, _caller: Caller) -> list[Json]:
+        """Is for the data directory alone."""
+        _local_only()
+
+    def rotate_secret(self, _caller: Caller, name: str) -> Json:
+        """Is for the data directory alone."""
+        _local_only()
+
+    def retire_secret(self, _caller: Caller, name: str, key_id: str, end_tokens: bool = False) -> Json:
+        """Is for the data directory alone."""
+        _local_only()
+
     def backup(self, _caller: Caller, out: Path, with_keys: bool = False) -> Json:
         """Is for the data directory alone."""
         _local_only()

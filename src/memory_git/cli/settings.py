@@ -2,14 +2,17 @@
 
 The file has two tables, `[lethe]` and `[charon]`, with the names below; the environment has the same names in
 capitals behind LETHE_ and CHARON_. An empty variable counts as not set. A wrong value, an unknown name in
-the file or a file that can't be read is refused with the name and where it stood; secrets are never quoted.
+the file, a variable that is nearly one of ours or a file that can't be read is refused with the name and where it
+stood; secrets are never quoted.
 """
 
 from __future__ import annotations
 
+import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -210,17 +213,39 @@ def load(*, config: Path | None = None, flags: Mapping[str, object] | None = Non
         for name, value in EnvSettingsSource(model)().items():
             merged[table][name] = value
             origins[f"{table}.{name}"] = f"environment {environment_name(table, name)}"
+    misspelt = [fault for name in unknown_names() if (fault := _misspelt(name)) is not None]
     for dotted, value in (flags or {}).items():
         if value is not None:
             table, _, name = dotted.partition(".")
             merged[table][name] = value
             origins[dotted] = f"flag --{name.replace('_', '-')}"
-    return _validated(merged, origins)
+    return _validated(merged, origins, misspelt)
 
 
-def _validated(merged: Mapping[str, dict[str, Any]], origins: Mapping[str, str]) -> Settings:
+def unknown_names() -> list[str]:
+    """Gives the variables of the environment that begin like ours and are none of our settings; an orchestrator sets such."""
+    known = _known_names()
+    return sorted(
+        name
+        for name, value in os.environ.items()
+        if value and name.upper().startswith(("LETHE_", "CHARON_")) and name.upper() not in known
+    )
+
+
+def _known_names() -> list[str]:
+    return [environment_name(table, name) for table, model in TABLES.items() for name in model.model_fields]
+
+
+def _misspelt(name: str) -> Fault | None:
+    near = get_close_matches(name.upper(), _known_names(), n=1, cutoff=0.88)
+    return Fault(None, name, f"no setting; did you mean {near[0]}? [from environment]") if near else None
+
+
+def _validated(
+    merged: Mapping[str, dict[str, Any]], origins: Mapping[str, str], misspelt: Sequence[Fault]
+) -> Settings:
     tables: dict[str, Any] = {}
-    faults: list[Fault] = []
+    faults: list[Fault] = list(misspelt)
     for table, model in TABLES.items():
         try:
             tables[table] = model(**merged[table])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Annotated, Protocol, cast
 
 from fastapi import FastAPI, Header, Request
@@ -41,12 +41,15 @@ class FedLethe(Lethe, Committing, Protocol):
 def create_lethe_app(
     lethe: FedLethe,
     *,
-    api_key: str,
+    api_key: str | Callable[[], Collection[str]],
     hosts: Collection[str] = LOOPBACK_HOSTS,
     server_url: str = "/",
     requests_per_s: int = 0,
 ) -> FastAPI:
-    """Gives the application; it neither opens nor closes the store. `requests_per_s`: of a project, and of a principal; 0 for any."""
+    """Gives the application; it neither opens nor closes the store.
+
+    `api_key` is the bearer, or what gives those that count now. `requests_per_s`: of a project, and of a principal; 0 for any.
+    """
     app = FastAPI(
         title="Lethe",
         version=__version__,
@@ -67,7 +70,9 @@ def create_lethe_app(
         app.include_router(part)
     describe(app, OPEN_PATHS)
     app.add_middleware(Quick, roads={("POST", "/api/memory/changesets"): create_road(lethe)})
-    app.add_middleware(BearerCheck, key=api_key, open_paths=OPEN_PATHS)
+    app.add_middleware(
+        BearerCheck, keys=api_key if callable(api_key) else (lambda: (api_key,)), open_paths=OPEN_PATHS
+    )
     app.add_middleware(HostAndOrigin, hosts=hosts)
     app.add_middleware(AtMost)
     app.add_middleware(LastCatch)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hmac
 import itertools
 import secrets
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from starlette.datastructures import Headers
 from starlette.requests import Request
@@ -119,18 +119,20 @@ class HostAndOrigin:
 
 
 class BearerCheck:
-    """Refuses every request without the one key, save to the open paths (rule 3)."""
+    """Refuses every request without one of the keys: two while one is rotated, save to the open paths (rule 3)."""
 
-    def __init__(self, app: ASGIApp, key: str, open_paths: Collection[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, keys: Callable[[], Collection[str]], open_paths: Collection[str]
+    ) -> None:
         self.app = app
-        self.key = key.encode()
+        self.keys = keys
         self.open_paths = frozenset(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
         if scope["type"] == "http" and scope["path"] not in self.open_paths:
             given = bearer(Request(scope)).encode("utf-8", "surrogateescape")
-            if not hmac.compare_digest(given, self.key):
+            if not any(hmac.compare_digest(given, key.encode()) for key in self.keys()):
                 raise Unauthenticated("unauthenticated", "the Authorization header lacks the right bearer")
         await self.app(scope, receive, send)
 

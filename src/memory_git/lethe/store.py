@@ -79,13 +79,17 @@ _ABSENT = {
 }
 
 
+KeySource = Callable[[], MergeKeys | None]
+"""What gives the merge keys as they are now."""
+
+
 class LetheStore:
     """One lethe.db, or one schema of a PostgreSQL database; any number of threads may call the verbs."""
 
     def __init__(
         self,
         database: Database,
-        merge_keys: MergeKeys | None,
+        merge_keys: KeySource,
         sources: Sources,
         max_history: int,
         *,
@@ -106,15 +110,19 @@ class LetheStore:
         cls,
         place: Path | str,
         *,
-        merge_keys: MergeKeys | None,
+        merge_keys: MergeKeys | KeySource | None,
         recovery_readonly: bool = False,
         settings: SqliteSettings | None = None,
         sources: Sources | None = None,
         max_history: int = DEFAULT_MAX_HISTORY,
     ) -> LetheStore:
-        """Opens or creates a file, or opens the database at a URL; in recovery nothing is written, and every read works."""
+        """Opens or creates a file, or opens the database at a URL; in recovery nothing is written, and every read works.
+
+        `merge_keys` may be what gives them, so that a rotated key is known without a restart.
+        """
         database = open_database(place, SCHEMA, settings or SqliteSettings(), read_only=recovery_readonly)
-        return cls(database, merge_keys, sources or Sources(), max_history, read_only=recovery_readonly)
+        keys = merge_keys if callable(merge_keys) else (lambda: merge_keys)
+        return cls(database, keys, sources or Sources(), max_history, read_only=recovery_readonly)
 
     def close(self) -> None:
         """Answers what waits, checkpoints and closes."""
@@ -237,7 +245,7 @@ class LetheStore:
         """Moves a protected ref on a signed authorization."""
         with self._figures.refusals():
             envelope, raw = protected.read_merge_request(
-                check_project_id(project_id), request, self._merge_keys, self._sources.now()
+                check_project_id(project_id), request, self._merge_keys(), self._sources.now()
             )
         moved = self._write(project_id, lambda tx: protected.merge_ref(tx, self.feed, envelope, raw))
         if isinstance(moved, Refused):
@@ -631,7 +639,7 @@ class LetheStore:
         """Recomputes every digest, root, chain and derived row of a project, on one snapshot, past all caches."""
         with self._database.read() as connection:
             project = projects.require_project(connection, project_id)
-            return verify_project(connection, project, self._merge_keys, progress)
+            return verify_project(connection, project, self._merge_keys(), progress)
 
     def plan_collection(self, project_id: str) -> Json:
         """Gives how many tree nodes `collect_nodes` would drop; writes nothing."""

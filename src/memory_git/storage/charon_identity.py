@@ -178,6 +178,16 @@ def revoke_obol(connection: Connection, obol_id: str, at: str) -> bool:
     return changed
 
 
+def obols_of_key(connection: Connection, key_id: str, at: str) -> int:
+    """Counts the tokens of a key that still hold."""
+    return int(
+        connection.value(
+            "SELECT count(*) FROM obol WHERE key_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)",
+            (key_id, at),
+        )
+    )
+
+
 def revoke_obols(connection: Connection, at: str) -> None:
     """Revokes every token that was made before a time."""
     connection.execute(

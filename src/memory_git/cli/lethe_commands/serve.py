@@ -42,9 +42,8 @@ def command(
 
     Example: lethe serve --http 127.0.0.1:18485
     """
-    from memory_git.charon.keys import load_keys
     from memory_git.cli.listening import log_to_stderr, names_of, tls_of
-    from memory_git.cli.opening import lethe_key, open_store, store_path
+    from memory_git.cli.opening import lethe_bearers, open_store
     from memory_git.http.lethe_app import create_lethe_app
     from memory_git.http.serving import Serving, Where
 
@@ -54,11 +53,9 @@ def command(
     log_to_stderr()
     store = open_store(settings, begins=True)
     try:
-        if settings.lethe.api_key is None:
-            load_keys(store_path(settings).parent / "keys")
         app = create_lethe_app(
             store,
-            api_key=lethe_key(settings),
+            api_key=lethe_bearers(settings),
             hosts=names_of(where.host, public_url=None).hosts,
             requests_per_s=settings.lethe.requests_per_s,
         )

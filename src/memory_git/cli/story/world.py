@@ -22,7 +22,7 @@ from typing import Any, Literal, TextIO, TypeVar
 
 import httpx
 
-from memory_git.charon.keys import Keys, load_keys
+from memory_git.charon.keys import Keys
 from memory_git.cli.story.actors import Agent, Operator, Person
 from memory_git.cli.story.expect import StepFailed
 from memory_git.lethe.client import LetheClient
@@ -67,7 +67,7 @@ class World:
     @property
     def keys(self) -> Keys:
         """The keys, as whoever owns the data directory can read them."""
-        return load_keys(self.data / "keys")
+        return Keys(self.data / "keys")
 
     def environment(self) -> dict[str, str]:
         """Gives the environment of the world's processes: nothing of the caller's settings comes in."""
