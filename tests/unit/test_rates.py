@@ -8,10 +8,11 @@ import httpx
 import pytest
 
 from memory_git.domain.errors import TooMany
-from memory_git.http import rates
 from memory_git.http.lethe_app import create_lethe_app
-from memory_git.http.rates import Rates, names_of
 from memory_git.http.serving import running
+from memory_git.http.strict import names_of
+from memory_git.lethe import rates
+from memory_git.lethe.rates import Rates
 from memory_git.lethe.store import LetheStore
 
 

@@ -5,7 +5,7 @@
 2. The project is the one named, the token's, or the only one granted.
 3. Each scope is decided by the policy. A denial is in the ledger with its reason; outward it is NotFound to who may not know
    of the project, else NotAllowed `denied`, saying what is missing.
-4. A mutation is refused in recovery, and begins only when its intent is durable in the ledger.
+4. Rates count every call, quotas every mutation (`limits`). A mutation is refused in recovery, and begins only when its intent is durable in the ledger.
 5. What is shown is read for the caller's audience, which the passage carries.
 6. Who administers a project holds admin on it. What concerns the gate as a whole (principals, tokens, wildcard grants, a
    project that isn't there yet) takes admin on every project: else an administrator of one could make themselves one of all.
@@ -24,6 +24,7 @@ from memory_git.charon.figures import UNWRITTEN, GateFigures
 from memory_git.charon.journal import Journal
 from memory_git.charon.keys import Keys
 from memory_git.charon.ledger import Call, Ledger
+from memory_git.charon.limits import Limits
 from memory_git.charon.standings import Identity, Standings
 from memory_git.charon.turnstile import Turnstile
 from memory_git.charon.wording import require_text
@@ -81,6 +82,7 @@ class House:
     now: Callable[[], datetime]
     recovery_readonly: bool
     journal: Journal
+    limits: Limits
     recovery_fault: str = ""
     recovery_why: str = ""
     turnstile: Turnstile = field(default_factory=Turnstile)
@@ -159,6 +161,7 @@ class House:
         identity = self.identify(caller)
         project_id = _named(caller, identity, project)
         call = self.call(caller, route, project_id, request)
+        self.limits.call(caller, project_id)
         for scope in scopes:
             verdict = may(identity.standing, scope, project_id)
             if isinstance(verdict, Denied):
@@ -168,6 +171,7 @@ class House:
     def _admitted(self, caller: Caller, route: str, project: str | None, request: dict[str, Any]) -> Passage:
         identity = self.identify(caller)
         call = self.call(caller, route, project, request)
+        self.limits.call(caller, project or "")
         return Passage(caller, identity, call, project or "", audience(identity.standing, project or ""))
 
     @contextmanager
@@ -185,6 +189,7 @@ class House:
             raise Unavailable(
                 "recovery_readonly", self.recovery_why or "writes are refused until recovery is over"
             )
+        self.limits.change(passage.caller, passage.project_id)
         with self.turnstile.passing():
             passage.intent_seq = self._intend(passage)
             try:

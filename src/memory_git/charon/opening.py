@@ -13,6 +13,7 @@ from memory_git.charon.house import House
 from memory_git.charon.journal import Journal
 from memory_git.charon.keys import Keys
 from memory_git.charon.ledger import Ledger
+from memory_git.charon.limits import Limits, LimitSettings
 from memory_git.charon.recovery import MARKER, Marker
 from memory_git.charon.side_file import SideFile
 from memory_git.charon.standings import Standings
@@ -28,6 +29,7 @@ from memory_git.storage.opening import open_database
 from memory_git.storage.settings import SqliteSettings
 
 _DURABLE = SqliteSettings()
+_UNLIMITED = LimitSettings()
 SIDE_FILE = "recovery-reads.jsonl"
 
 
@@ -52,6 +54,7 @@ class GateSettings:
     max_history: int = 1_000_000
     database_url: str | None = None
     lethe_database_url: str | None = None
+    limits: LimitSettings = _UNLIMITED
 
     @property
     def marker(self) -> Path:
@@ -147,6 +150,8 @@ def _opened(
     feed = lethe.feed if isinstance(lethe, LetheStore) else _own_feed(database)
     ledger = Ledger(database, keys, anchor, now, side_file)
     journal = Journal(database, ledger, keys, recovery.journal_file(anchor), now)
+    limits = Limits(settings.limits, database, now)
+    ledger.follow(limits.note)
     if database.is_shared:
         ledger.follow(journal.copy)
     return House(
@@ -154,6 +159,7 @@ def _opened(
         lethe=lethe,
         ledger=ledger,
         journal=journal,
+        limits=limits,
         keys=keys,
         standings=Standings(database, now),
         feed=feed,

@@ -45,6 +45,7 @@ def warn(warnings: tuple[str, ...]) -> None:
 def gate_settings(settings: Settings, *, reconciling: bool = False) -> GateSettings:
     """Gives what a gate on the data directory is opened with, the store inside or at CHARON_UPSTREAM."""
     from memory_git.charon.gate import GateSettings
+    from memory_git.charon.limits import LimitSettings
 
     key = settings.lethe.api_key
     return GateSettings(
@@ -60,6 +61,12 @@ def gate_settings(settings: Settings, *, reconciling: bool = False) -> GateSetti
         max_history=settings.lethe.memory_git_max_history,
         database_url=url_of(settings, "charon"),
         lethe_database_url=url_of(settings, "lethe"),
+        limits=LimitSettings(
+            requests_per_s=settings.charon.requests_per_s,
+            project_requests_per_s=settings.charon.project_requests_per_s,
+            changes_per_day=settings.charon.changes_per_day,
+            project_changes_per_day=settings.charon.project_changes_per_day,
+        ),
     )
 
 

@@ -159,6 +159,18 @@ class CharonSettings(_Table):
         None, description="The ledger's anchor; none = anchor/ of the data."
     )
     recovery_readonly: bool = Field(False, description="Refuses every write; every read works.")
+    requests_per_s: Natural = Field(
+        500, description="Calls a second that one process takes of one principal; 0: any."
+    )
+    project_requests_per_s: Natural = Field(
+        2_000, description="Calls a second that one process takes on one project; 0: any."
+    )
+    changes_per_day: Natural = Field(
+        20_000, description="Changes a day (UTC) of one principal in one project; 0: any."
+    )
+    project_changes_per_day: Natural = Field(
+        200_000, description="Changes a day (UTC) of all in one project; 0: any."
+    )
 
     @property
     def database_path(self) -> Path:

@@ -20,9 +20,9 @@ from memory_git.http.metrics import FaceMetrics, Observed
 from memory_git.http.openapi import answers, describe, plain
 from memory_git.http.problems import JsonAnswer, install_problems
 from memory_git.http.quick import Quick
-from memory_git.http.rates import Rates
 from memory_git.lethe.feed import Feed
 from memory_git.lethe.protocol import Lethe
+from memory_git.lethe.rates import Rates
 
 OPEN_PATHS = ("/api/health", "/api/readyz", "/api/openapi.json")
 routes = router("store", prefix="/api")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from typing import Any
 
 from fastapi.dependencies.models import Dependant
@@ -22,7 +22,7 @@ from starlette.responses import Response
 
 from memory_git.domain.canonical import decode
 from memory_git.domain.errors import Fault, Invalid, TooLarge
-from memory_git.http.rates import names_of
+from memory_git.lethe.rates import Name
 
 BODY_BYTES = 1 << 20
 CREATE_BYTES = 8 << 20
@@ -144,3 +144,24 @@ def check_query(request: Request, known: Collection[str]) -> None:
 
 def _too_large(cap_bytes: int) -> TooLarge:
     return TooLarge("request_too_large", f"the request is larger than {cap_bytes} bytes", max_bytes=cap_bytes)
+
+
+def names_of(parts: Iterable[Any]) -> list[Name]:
+    """Gives the names that a request's path, query and body say: its project, and for whom it is."""
+    found: dict[str, str] = {}
+    for said in parts:
+        for key, counted in _SAID.items():
+            value = said.get(key)
+            if isinstance(value, str) and value:
+                found.setdefault(counted, value[:256])
+    return list(found.items())
+
+
+_SAID = {
+    "project": "project",
+    "project_id": "project",
+    "author_principal": "principal",
+    "reviewer_principal": "principal",
+    "principal": "principal",
+    "reader": "principal",
+}

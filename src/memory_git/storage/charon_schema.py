@@ -194,4 +194,14 @@ CREATE TABLE journal (
 ) STRICT;
 """
 
-CHARON_SCHEMA = Schema("charon", (_FIRST, _JOURNAL), ("", ""))
+_QUOTAS = """
+CREATE TABLE quota_use (
+    project_id TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    day TEXT NOT NULL,
+    used INTEGER NOT NULL,
+    PRIMARY KEY (project_id, principal_id, day)
+) STRICT, WITHOUT ROWID;
+"""
+
+CHARON_SCHEMA = Schema("charon", (_FIRST, _JOURNAL, _QUOTAS), ("", "", ""))

@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from memory_git.domain.errors import TooMany
 
@@ -21,25 +21,27 @@ Name = tuple[str, str]
 
 
 class Rates:
-    """The buckets of one face, used by its event loop alone."""
+    """The buckets of one process; any thread may take."""
 
     def __init__(self, per_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_s = per_s
         self._clock = clock
+        self._lock = threading.Lock()
         self._buckets: OrderedDict[Name, tuple[float, float]] = OrderedDict()
 
     def take(self, names: Iterable[Name]) -> None:
         """Takes a request from the bucket of each name, or raises TooMany `too_many_requests` and takes none."""
         now = self._clock()
-        levels = {name: self._level(name, now) for name in names}
-        for name, level in levels.items():
-            if level < 1:
-                raise self._refusal(name[0], level)
-        for name, level in levels.items():
-            self._buckets[name] = (level - 1, now)
-            self._buckets.move_to_end(name)
-        while len(self._buckets) > REMEMBERED:
-            self._buckets.popitem(last=False)
+        with self._lock:
+            levels = {name: self._level(name, now) for name in names}
+            for name, level in levels.items():
+                if level < 1:
+                    raise self._refusal(name[0], level)
+            for name, level in levels.items():
+                self._buckets[name] = (level - 1, now)
+                self._buckets.move_to_end(name)
+            while len(self._buckets) > REMEMBERED:
+                self._buckets.popitem(last=False)
 
     def _level(self, name: Name, now: float) -> float:
         level, then = self._buckets.get(name, (math.inf, now))
@@ -54,24 +56,3 @@ class Rates:
             per_s=self._per_s,
             retry_after_s=wait_s,
         )
-
-
-def names_of(parts: Iterable[Any]) -> list[Name]:
-    """Gives the names that a request's path, query and body say: its project, and for whom it is."""
-    found: dict[str, str] = {}
-    for said in parts:
-        for key, counted in _SAID.items():
-            value = said.get(key)
-            if isinstance(value, str) and value:
-                found.setdefault(counted, value[:256])
-    return list(found.items())
-
-
-_SAID = {
-    "project": "project",
-    "project_id": "project",
-    "author_principal": "principal",
-    "reviewer_principal": "principal",
-    "principal": "principal",
-    "reader": "principal",
-}
