@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -197,6 +198,25 @@ def test_a_foreign_host_or_origin_is_refused_whatever_stands_before(
         "Authorization": f"Bearer {world.tokens['builder']}",
     }
     assert httpx.post(f"{bare}/mcp", json=hello, headers={**accept, **headers}).status_code == status
+
+
+def test_blanks_at_the_ends_of_a_header_are_no_part_of_it(bare: str, world: World) -> None:
+    key = "io.modelcontextprotocol"
+    meta = {f"{key}/protocolVersion": "2026-07-28", f"{key}/clientCapabilities": {}}
+    params = {"name": "memory_whoami", "arguments": {}, "_meta": meta}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    lines = (
+        *("POST /mcp HTTP/1.1", f"Host: {bare.removeprefix('http://')}", "Content-Type: application/json"),
+        *("Accept: application/json, text/event-stream", f"Authorization: Bearer {world.tokens['builder']}"),
+        *("MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/call  ", "Mcp-Name:  memory_whoami \t"),
+        *(f"Content-Length: {len(body)}", "Connection: close", "", body),
+    )
+    host, port = bare.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 30) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+    assert answer.startswith("HTTP/1.1 200"), answer
+    assert "builder" in answer
 
 
 @pytest.mark.parametrize(

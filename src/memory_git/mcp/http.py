@@ -3,6 +3,7 @@
 1. The token verifier asks the gate at every request, so that a revoked token ends at once; the caller goes with the request.
 2. `?toolsets=review,history` on the address widens the list of tools for that client; it permits nothing.
 3. The Host and Origin lists hold here too, whatever stands before.
+4. Stateless: no session is kept, so that the calls of one client may go to any of several processes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memory_git.charon.gate import Caller, Gate
 from memory_git.domain.errors import Unauthenticated
-from memory_git.mcp.server import build_server
+from memory_git.mcp.server import MemoryServer, build_server
 from memory_git.mcp.tool import wanted_toolsets
 
 PATH = "/mcp"
@@ -91,18 +92,48 @@ def mcp_app(
     **options: Any,
 ) -> ASGIApp:
     """Gives the application, with a lifespan of its own; `hosts` are names without ports, `options` the SDK server's."""
+    server = http_server(gate, server_url, **options)
+    return application(server, hosts=hosts, origins=origins, toolsets=toolsets)
+
+
+def http_server(gate: Gate, server_url: str = "http://localhost", **options: Any) -> MemoryServer:
+    """Gives the server whose callers are the bearers of their requests."""
     # The issuer is named for OAuth, which is served by whoever mounts this; bearers are verified by the gate alone.
     auth = AuthSettings.model_validate({"issuer_url": server_url, "resource_server_url": None})
-    server = build_server(
+    return build_server(
         gate, _present_caller, _wanted.get, token_verifier=ObolVerifier(gate), auth=auth, **options
     )
+
+
+def application(
+    server: MemoryServer,
+    *,
+    hosts: Collection[str] = LOOPBACK_HOSTS,
+    origins: Collection[str] = (),
+    toolsets: str = "default",
+    **transport: Any,
+) -> ASGIApp:
+    """Gives the application of a server; `transport` is the SDK's, stateless unless it says otherwise."""
     app = server.streamable_http_app(
         streamable_http_path=PATH,
-        stateless_http=True,
         max_request_body_size=MAX_BODY_BYTES,
         transport_security=_security(hosts, origins),
+        **{"stateless_http": True, **transport},
     )
-    return Toolsets(app, wanted_toolsets(toolsets))
+    return Trimmed(Toolsets(app, wanted_toolsets(toolsets)))
+
+
+class Trimmed:
+    """Takes the blanks off the ends of header values: RFC 9110 5.5 has them outside the value, servers differ in what they pass on."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serves one request."""
+        if scope["type"] == "http":
+            scope = {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
+        await self.app(scope, receive, send)
 
 
 def _present_caller() -> Caller:

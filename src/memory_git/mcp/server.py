@@ -1,4 +1,4 @@
-"""The MCP server over a gate: tools by toolset and scope, resources, prompts (6-charon, MCP).
+"""The MCP server over a gate: tools by toolset and scope, resources, prompts, completions (6-charon, MCP).
 
 The gate decides; this face only reads arguments, calls one verb in a thread, and tells the answer. Lists differ by caller, so they
 are cached by nobody; `subscriptions/listen` is not served.
@@ -20,6 +20,7 @@ from memory_git.charon.gate import Caller, Gate
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.mcp import tools_history, tools_review, tools_search, tools_work
 from memory_git.mcp.answers import result
+from memory_git.mcp.completions import add_completions
 from memory_git.mcp.errors import protocol_error, refused
 from memory_git.mcp.prompts import add_prompts
 from memory_git.mcp.resources import add_resources
@@ -139,6 +140,7 @@ def build_server(
     server = MemoryServer(gate, caller, toolsets, **options)
     add_resources(server)
     add_prompts(server)
+    add_completions(server)
     return server
 
 
