@@ -4,7 +4,8 @@
 2. A ref is written by whom the policy lets write it; a topic or repo ref belongs to who makes it.
 3. A head that the caller gave is never refreshed. Without one it is read only when the caller says so, or for a ref that
    isn't there yet, which then starts at accepted memory; the commit makes it, and a refused one doesn't.
-4. A head that the gate chose is kept with the idempotency key, so that a repeated request is the same request.
+4. A body that would shrink to a tenth is asked about, where the caller wants to be asked (`charon.shrinking`).
+5. A head that the gate chose is kept with the idempotency key, so that a repeated request is the same request.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from memory_git.charon.caller import Caller
 from memory_git.charon.hidden import hidden_faults
 from memory_git.charon.house import House, Passage
 from memory_git.charon.refs import find_ref, head_of, require_changeset, shared_head, working_ref
+from memory_git.charon.shrinking import shrunk_faults
 from memory_git.domain.changeset import invalid_changeset
 from memory_git.domain.errors import Invalid, NotAllowed
 from memory_git.domain.ids import SHARED_MAIN, parse_ref
@@ -82,6 +84,7 @@ def commit(
     read_head: bool,
     parent_ids: Sequence[str] | None,
     idempotency_key: str | None,
+    shrink_ok: bool,
 ) -> Json:
     """Commits to a ref of the caller's; gives `{changeset, ref, replayed}`."""
     request = {
@@ -105,6 +108,8 @@ def commit(
             require_changeset(house, passage, parent)
         if hidden := hidden_faults(house, passage, parents, ops):
             raise invalid_changeset(hidden)
+        if not shrink_ok and (shrunk := shrunk_faults(house, passage, parents, ops)):
+            raise invalid_changeset(shrunk)
         changeset, replayed = house.lethe.create_changeset(
             {
                 **work.stated(),

@@ -92,8 +92,9 @@ class MemoryVerbs:
         context_manifest_id: str | None = None,
         evidence: Sequence[Any] | None = None,
         verification: Sequence[Any] | None = None,
+        shrink_ok: bool = True,
     ) -> Json:
-        """Commits to a ref of the caller's; gives `{changeset, ref, replayed}`."""
+        """Commits to a ref of the caller's; gives `{changeset, ref, replayed}`; `shrink_ok` False asks about bodies that shrink."""
         work = Work(
             message,
             ops,
@@ -114,6 +115,7 @@ class MemoryVerbs:
             read_head=read_head,
             parent_ids=parent_ids,
             idempotency_key=idempotency_key,
+            shrink_ok=shrink_ok,
         )
 
     def memories(

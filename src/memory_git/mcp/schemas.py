@@ -3,17 +3,19 @@
 1. A schema is one object with plain property types: no `$ref`, `$defs`, `anyOf`, `oneOf`, `allOf`, no union with null.
 2. An argument that isn't declared is refused by name; every fault is told at once, by field and rule, never by value.
 3. Null stands for an argument left out: clients send it for what a model did not fill in.
+4. No text in an argument, however deep, holds a lone surrogate or the markup of a tool call (`mcp.markup`), no number is one
+   that JSON does not know.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from memory_git.domain.errors import Fault, Invalid
+from memory_git.mcp.markup import markup_at
 
 Json = dict[str, Any]
 MAX_NAME = 24
@@ -97,10 +99,8 @@ class Parameters:
             known = ", ".join(self.properties) or "none"
             yield Fault(None, _field(name), f"is not known here; there are: {known}")
         for name, schema in self.properties.items():
-            if name in given and not _is_json(given[name]):
-                yield Fault(None, name, "holds a lone surrogate, or a number that JSON does not know")
-            elif name in given:
-                yield from _value_faults(name, given[name], schema)
+            if name in given:
+                yield from _content_faults(name, given[name]) or _value_faults(name, given[name], schema)
 
 
 def schema_faults(schema: Any, place: str = "schema") -> list[str]:
@@ -125,11 +125,43 @@ def _described(schema: Json, about: str) -> Json:
     return {**schema, "description": about} if about else schema
 
 
-def _is_json(value: Any) -> bool:
-    """Decides whether a value could have come from sound JSON text."""
+def _content_faults(name: str, value: Any) -> list[Fault]:
+    """Gives what no argument may hold (rule 4), by place; the walk goes with a list, for callers choose how deep a value is."""
+    faults: list[Fault] = []
+    waiting: list[tuple[str, Any]] = [(name, value)]
+    while waiting and len(faults) < MAX_ARGUMENTS:
+        place, item = waiting.pop()
+        if isinstance(item, dict):
+            waiting += [(f"{place}.{_field(key)}", part) for key, part in reversed(item.items())]
+            waiting += [(f"{place}.?", key) for key in item if not _is_text(key)]
+        elif isinstance(item, list):
+            waiting += [(f"{place}[{index}]", part) for index, part in reversed(list(enumerate(item)))]
+        elif isinstance(item, str):
+            faults += _text_faults(place, item)
+        elif isinstance(item, float) and not math.isfinite(item):
+            faults.append(Fault(None, place, "is a number that JSON does not know: send a finite one"))
+    return faults
+
+
+def _text_faults(place: str, item: str) -> Iterator[Fault]:
+    if not _is_text(item):
+        yield Fault(
+            None, place, "holds half of a character (a lone surrogate): send it whole, or leave it out"
+        )
+    elif (start := markup_at(item)) is not None:
+        yield Fault(
+            None,
+            place,
+            "holds markup of a tool call: end the text before it and send what follows as arguments of their own; "
+            "if the text is about such markup, set it in `code`",
+            f"at character {start}",
+        )
+
+
+def _is_text(item: str) -> bool:
     try:
-        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-    except (UnicodeEncodeError, ValueError, TypeError, RecursionError):
+        item.encode()
+    except UnicodeEncodeError:
         return False
     return True
 

@@ -53,7 +53,7 @@ def branch_create(gate: Gate, caller: Caller, arguments: Json) -> Answer:
 
 def changeset_create(gate: Gate, caller: Caller, arguments: Json) -> Answer:
     """Commits ops; the answer names what was made, and does not repeat it."""
-    asked = dict(arguments)
+    asked = {"shrink_ok": False, **arguments}
     done = gate.commit(caller, asked.pop("project", None), **asked)
     changeset, ref = done["changeset"], done["ref"]
     value = {
@@ -156,7 +156,7 @@ TOOLS = (
         "Commit memory",
         "Commits ops to your branch; nothing is accepted before a merge. add_memory: payload {content, kind? "
         "(observation, fact, decision, task, flag, record), title?, summary?, tags?, fact_key?, subject?, memory_id?}. "
-        "correct_memory: target_event_id and the changed fields. supersede_memory: target_event_id, content. "
+        "correct_memory: target_event_id and the changed fields; content is the whole new body. supersede_memory: target_event_id, content. "
         "set_status: status (active, deprecated, disputed, retracted), reason. add_relationship: kind, from_memory_id, "
         "to_memory_id. mark_duplicate: duplicate_id, duplicate_of. All faults come back at once.",
         changeset_create,
@@ -173,6 +173,7 @@ TOOLS = (
                 "model": text(),
                 "session_id": text(),
                 "context_manifest_id": text(),
+                "shrink_ok": flag("a body may shrink to a tenth"),
             },
             ("message", "ops"),
         ),
