@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from memory_git.mcp.http import mcp_app
 
 pytestmark = pytest.mark.slow
 
+SOURCES = str(Path(__file__).parents[2] / "src")
 ON_STDIO = """
 import os, sys
 from pathlib import Path
@@ -56,7 +58,8 @@ class World:
         if road == "http":
             return AgentClient.http(f"{self.url}/mcp?toolsets=all", token, mode=mode)
         script, where = (ON_STDIO, str(self.folder)) if road == "stdio" else (BRIDGED, self.url)
-        return AgentClient.stdio([sys.executable, "-c", script, where], {"CHARON_TOKEN": token}, mode=mode)
+        environment = {"CHARON_TOKEN": token, "PYTHONPATH": SOURCES}
+        return AgentClient.stdio([sys.executable, "-c", script, where], environment, mode=mode)
 
 
 @pytest.fixture
@@ -170,6 +173,31 @@ def test_a_contradiction_is_refused_with_both_sides_until_someone_settles_it(wor
             "day/a",
             "day/b",
         }
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("road", ["http", "bridge"])
+def test_a_long_call_says_that_it_goes_on_and_arguments_are_completed(
+    world: World, road: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = world.gate.status
+    told: list[tuple[float, str | None]] = []
+
+    def slow(*arguments: Any) -> Any:
+        time.sleep(0.7)
+        return shown(*arguments)
+
+    async def heard(passed: float, _total: float | None, message: str | None) -> None:
+        told.append((passed, message))
+
+    monkeypatch.setattr(world.gate, "status", slow)
+    monkeypatch.setattr("memory_git.mcp.progress.EVERY_S", 0.2)
+    with world.agent("builder", road, mode) as agent:
+        agent.called("memory_status", heard=heard)
+        assert agent.completions("summarise_changes", "target", "refs/shared") == ["refs/shared/main"]
+    assert len(told) >= 2
+    assert [passed for passed, _ in told] == sorted({passed for passed, _ in told})
+    assert "memory_status" in (told[0][1] or "")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A stdio server that answers with what a remote server answers, in whichever era each side speaks.
 
-It holds no policy: lists, calls, resources and prompts are handed through as they are.
+It holds no policy: lists, calls, their progress, resources, prompts and completions are handed through as they are.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 from memory_git import __version__
+from memory_git.mcp.progress import wants_progress
 from memory_git.mcp.remote import connected
 from memory_git.mcp.server import INSTRUCTIONS, NAME
 
@@ -37,8 +38,9 @@ def bridge(remote: Client) -> Server[Any]:
     async def list_tools(_: Request, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return await remote.list_tools(cursor=_cursor(params))
 
-    async def call_tool(_: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
-        return await remote.call_tool(params.name, params.arguments)
+    async def call_tool(request: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
+        heard = request.session.report_progress if wants_progress(request.meta) else None
+        return await remote.call_tool(params.name, params.arguments, progress_callback=heard)
 
     async def list_resources(
         _: Request, params: types.PaginatedRequestParams | None
@@ -61,6 +63,11 @@ def bridge(remote: Client) -> Server[Any]:
     async def get_prompt(_: Request, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         return await remote.get_prompt(params.name, params.arguments)
 
+    async def complete(_: Request, params: types.CompleteRequestParams) -> types.CompleteResult:
+        begun = {"name": params.argument.name, "value": params.argument.value}
+        given = params.context.arguments if params.context is not None else None
+        return await remote.complete(params.ref, begun, given)
+
     return Server(
         NAME,
         title="Memory Git",
@@ -73,6 +80,7 @@ def bridge(remote: Client) -> Server[Any]:
         on_read_resource=read_resource,
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
+        on_completion=complete,
     )
 
 

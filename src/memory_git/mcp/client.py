@@ -10,7 +10,8 @@ from typing import Any, TextIO
 from anyio.from_thread import start_blocking_portal
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from mcp_types import CallToolResult, TextContent, TextResourceContents, Tool
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types import CallToolResult, PromptReference, TextContent, TextResourceContents, Tool
 
 from memory_git.mcp.errors import REFUSAL
 from memory_git.mcp.remote import TIMEOUT_S, connected
@@ -91,9 +92,12 @@ class AgentClient:
         """Calls a tool and gives the text that a model reads; raises ToolRefused."""
         return _text(self.called(name, arguments))
 
-    def called(self, name: str, arguments: Mapping[str, Any] | None = None) -> CallToolResult:
-        """Calls a tool and gives its whole result; raises ToolRefused."""
-        result: CallToolResult = self._portal.call(self._client.call_tool, name, dict(arguments or {}))
+    def called(
+        self, name: str, arguments: Mapping[str, Any] | None = None, heard: ProgressFnT | None = None
+    ) -> CallToolResult:
+        """Calls a tool and gives its whole result; `heard` is told of progress. Raises ToolRefused."""
+        call = partial(self._client.call_tool, name, dict(arguments or {}), progress_callback=heard)
+        result: CallToolResult = self._portal.call(call)
         if result.is_error:
             raise _refusal(result)
         return result
@@ -107,6 +111,12 @@ class AgentClient:
         """Gives the text of a prompt."""
         messages = self._portal.call(self._client.get_prompt, name, dict(arguments or {})).messages
         return "\n".join(item.content.text for item in messages if isinstance(item.content, TextContent))
+
+    def completions(self, prompt: str, name: str, begun: str) -> list[str]:
+        """Gives what may go on from what is begun of a prompt's argument."""
+        reference = PromptReference(type="ref/prompt", name=prompt)
+        call = partial(self._client.complete, reference, {"name": name, "value": begun})
+        return list(self._portal.call(call).completion.values)
 
     def templates(self) -> list[str]:
         """Gives the addresses of the resource templates."""

@@ -22,6 +22,7 @@ from memory_git.mcp import tools_history, tools_review, tools_search, tools_work
 from memory_git.mcp.answers import result
 from memory_git.mcp.completions import add_completions
 from memory_git.mcp.errors import protocol_error, refused
+from memory_git.mcp.progress import reporting
 from memory_git.mcp.prompts import add_prompts
 from memory_git.mcp.resources import add_resources
 from memory_git.mcp.schemas import MAX_NAME, Json, Parameters, schema_faults, text
@@ -96,7 +97,11 @@ class MemoryServer(MCPServer[Any]):
         tool = self._table.get(name)
         if tool is None:
             return await super().call_tool(name, arguments, context)
-        return await self.in_thread(lambda caller: call(tool, self.gate, caller, arguments))
+
+        async def work() -> CallToolResult:
+            return await self.in_thread(lambda caller: call(tool, self.gate, caller, arguments))
+
+        return await reporting(context, name, work)
 
     async def get_prompt(
         self,
