@@ -28,7 +28,7 @@ demo: $(RUN)  ## plays the sixteen steps over real processes in a disposable dir
 test: $(DEV)  ## the fast suite, under ten minutes with the first installation
 	$(BIN)/python -m pytest -m "not deep" -n $(JOBS) $(ARGS)
 
-test-all: test $(DEEP) $(REDOCLY)  ## the fast suite, then the deep one: a Node of its own for the MCP Inspector and redocly, ten times the examples
+test-all: test $(DEEP) $(REDOCLY)  ## the fast suite, then the deep one: a Node of its own for MCP clients and redocly, pinned clients from their registries, ten times the examples
 	REDOCLY=$(CURDIR)/$(REDOCLY) NODE=$(CURDIR)/$(BIN)/node $(BIN)/python -m pytest -m deep -n $(JOBS) $(ARGS)
 	HYPOTHESIS_PROFILE=deep $(BIN)/python -m pytest tests/property --timeout 3600 -n $(JOBS) $(ARGS)
 
