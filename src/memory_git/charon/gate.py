@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 
-from memory_git.charon import audits, backup, obols, principals, projects, reconcile
+from memory_git.charon import audits, backup, oauth_tokens, obols, principals, projects, reconcile
 from memory_git.charon.caller import LOCAL_OPERATOR, Caller
 from memory_git.charon.house import House
 from memory_git.charon.opening import GateSettings, close_house, open_house, utc_now
@@ -19,6 +19,7 @@ from memory_git.charon.recovery import read_marker
 from memory_git.charon.sign_in import WebSession
 from memory_git.charon.verbs_administration import AdministrationVerbs
 from memory_git.charon.verbs_memory import MemoryVerbs
+from memory_git.charon.verbs_oauth import OAuthVerbs
 from memory_git.charon.verbs_proposals import ProposalVerbs
 from memory_git.lethe.feed import Feed, FeedEvent
 from memory_git.lethe.protocol import Json
@@ -26,7 +27,7 @@ from memory_git.lethe.protocol import Json
 __all__ = ["Caller", "Gate", "GateSettings", "WebSession"]
 
 
-class Gate(MemoryVerbs, ProposalVerbs, AdministrationVerbs):
+class Gate(MemoryVerbs, ProposalVerbs, AdministrationVerbs, OAuthVerbs):
     """One gate over one data directory; any number of threads may call it."""
 
     def __init__(self, house: House, settings: GateSettings) -> None:
@@ -55,7 +56,9 @@ class Gate(MemoryVerbs, ProposalVerbs, AdministrationVerbs):
     # who calls
 
     def authenticate(self, bearer: str, surface: str) -> Caller:
-        """Gives the caller of a token; raises Unauthenticated."""
+        """Gives the caller of an obol, or of an OAuth client's access token; raises Unauthenticated."""
+        if isinstance(bearer, str) and oauth_tokens.is_access_token(bearer):
+            return oauth_tokens.authenticate(self._house, bearer, surface)
         return obols.authenticate(self._house, bearer, surface)
 
     def as_principal(self, principal_id: str, surface: str = "cli") -> Caller:

@@ -25,6 +25,7 @@ from memory_git.charon.journal import Journal
 from memory_git.charon.keys import Keys
 from memory_git.charon.ledger import Call, Ledger
 from memory_git.charon.limits import Limits
+from memory_git.charon.oauth_documents import Documents
 from memory_git.charon.standings import Identity, Standings
 from memory_git.charon.turnstile import Turnstile
 from memory_git.charon.wording import require_text
@@ -83,6 +84,8 @@ class House:
     recovery_readonly: bool
     journal: Journal
     limits: Limits
+    oauth_author_scopes: bool = True
+    documents: Documents = field(default_factory=Documents)
     recovery_fault: str = ""
     recovery_why: str = ""
     turnstile: Turnstile = field(default_factory=Turnstile)

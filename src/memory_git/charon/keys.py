@@ -25,13 +25,15 @@ LETHE_API = "lethe-api"
 MERGE = "merge"
 TOKEN = "token"  # noqa: S105 (the name of a file)
 LEDGER = "ledger"
-KEY_NAMES = (LETHE_API, MERGE, TOKEN, LEDGER)
+OAUTH = "oauth"
+KEY_NAMES = (LETHE_API, MERGE, TOKEN, LEDGER, OAUTH)
 _SECRET_BYTES = 32
 _log = logging.getLogger(__name__)
 
 
 class Keys:
-    """All secrets of one gate; `merge` signs protected merges, `token` tokens, `ledger` the audit, `lethe_api` is Lethe's bearer.
+    """All secrets of one gate; `merge` signs protected merges, `token` tokens, `oauth` those of clients, `ledger` the audit,
+    `lethe_api` is Lethe's bearer.
 
     Raises Unavailable for an open or damaged file; those that are missing are made. `merge` given stands in place of its file.
     """
@@ -64,6 +66,11 @@ class Keys:
     def ledger(self) -> MergeKeys:
         """The keys of the audit's links."""
         return self.ring(LEDGER)
+
+    @property
+    def oauth(self) -> MergeKeys:
+        """The keys of the digests of OAuth clients' tokens."""
+        return self.ring(OAUTH)
 
     def ring(self, name: str) -> MergeKeys:
         """Gives the secrets of one file as they are now."""

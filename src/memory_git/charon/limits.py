@@ -29,6 +29,7 @@ class LimitSettings:
 
     requests_per_s: int = 0
     project_requests_per_s: int = 0
+    registrations_per_s: int = 0
     changes_per_day: int = 0
     project_changes_per_day: int = 0
 
@@ -45,6 +46,8 @@ class Limits:
             )
             if per_s
         ]
+        per_s = settings.registrations_per_s
+        self._registrations = Rates(per_s) if per_s else None
         self._per_day = {False: settings.changes_per_day, True: settings.project_changes_per_day}
         self._database = database
         self._now = now
@@ -59,6 +62,11 @@ class Limits:
         for counted, rates in self._rates:
             if named["principal"] and named[counted]:
                 rates.take([(counted, named[counted])])
+
+    def registration(self) -> None:
+        """Counts an OAuth client that registers, which anybody may, or raises TooMany `too_many_requests`."""
+        if self._registrations is not None:
+            self._registrations.take([("registration", "")])
 
     def change(self, caller: Caller, project_id: str) -> None:
         """Counts a change, or raises TooMany `quota_spent`."""

@@ -55,6 +55,7 @@ class GateSettings:
     database_url: str | None = None
     lethe_database_url: str | None = None
     limits: LimitSettings = _UNLIMITED
+    oauth_author_scopes: bool = True
 
     @property
     def marker(self) -> Path:
@@ -160,6 +161,7 @@ def _opened(
         ledger=ledger,
         journal=journal,
         limits=limits,
+        oauth_author_scopes=settings.oauth_author_scopes,
         keys=keys,
         standings=Standings(database, now),
         feed=feed,

@@ -29,7 +29,7 @@ from memory_git.charon.side_file import write_durably
 from memory_git.domain.envelope import MergeKeys
 from memory_git.domain.errors import NotFound, Unavailable
 from memory_git.lethe.protocol import Json
-from memory_git.storage import charon_identity, charon_journal, charon_ledger, charon_sessions
+from memory_git.storage import charon_identity, charon_journal, charon_ledger, charon_oauth, charon_sessions
 from memory_git.storage.charon_journal import JournalRow
 from memory_git.storage.connection import Connection
 
@@ -142,6 +142,7 @@ def _end_sign_ins(house: House, route: str, kind: str, what: dict[str, Any], *, 
         if tokens:
             charon_identity.revoke_obols(connection, house.time())
         charon_sessions.end_all(connection)
+        charon_oauth.end_all(connection)
         charon_identity.jump_epoch(connection, int(house.now().timestamp() * 1000))
         house.journal.note_in(connection, kind, **what)
         house.ledger.settle_in(connection, call, intent_seq, kind, ids)

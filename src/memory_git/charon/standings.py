@@ -7,18 +7,20 @@ while the identity epoch in the database stands still.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from memory_git.domain.errors import Unauthenticated
-from memory_git.domain.policy import PROFILES, Grant, Standing
+from memory_git.domain.policy import PROFILES, Denied, Grant, Standing, may
 from memory_git.domain.times import parse_time
-from memory_git.storage import charon_identity
+from memory_git.storage import charon_identity, charon_oauth
 from memory_git.storage.charon_identity import ObolRow, PrincipalRow
 from memory_git.storage.connection import Connection
 from memory_git.storage.engine import Database
 
 MAX_REMEMBERED = 10_000
+OAUTH_MARK = "oauth-"
+"""What the name of an OAuth client's token begins with, where an obol's id would stand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ def scopes_of(principal: PrincipalRow) -> frozenset[str]:
 
 
 def _load(connection: Connection, principal_id: str, obol_id: str | None) -> Identity | None:
+    if obol_id is not None and obol_id.startswith(OAUTH_MARK):
+        return _load_client(connection, obol_id)
     obol = charon_identity.obol(connection, obol_id) if obol_id is not None else None
     if obol_id is not None and obol is None:
         return None
@@ -102,3 +106,37 @@ def _load(connection: Connection, principal_id: str, obol_id: str | None) -> Ide
         frozenset(charon_identity.created_refs(connection, name)),
     )
     return Identity(principal, obol, actors, standing)
+
+
+def _load_client(connection: Connection, name: str) -> Identity | None:
+    """Gives the identity of an OAuth client: its agent, with what the consent says as far as the person still has it."""
+    token = charon_oauth.token(connection, name.removeprefix(OAUTH_MARK))
+    consent = charon_oauth.grant(connection, token.grant_id) if token is not None else None
+    if token is None or consent is None:
+        return None
+    client = charon_oauth.client(connection, consent.client_id)
+    agent, person = (_load(connection, who, None) for who in (consent.principal_id, consent.granted_by))
+    if agent is None or person is None or client is None:
+        return None
+    held = frozenset(
+        scope
+        for scope in frozenset(token.scopes) & agent.standing.scopes
+        if not isinstance(may(person.standing, scope, consent.project_id), Denied)
+    )
+    revoked_at = consent.revoked_at or client.disabled_at
+    obol = ObolRow(
+        name,
+        consent.principal_id,
+        token.digest,
+        token.key_id,
+        tuple(sorted(held)),
+        consent.project_id,
+        token.created_at,
+        token.expires_at,
+        None,
+        revoked_at,
+    )
+    principal = replace(agent.principal, disabled=agent.principal.disabled or person.principal.disabled)
+    grants = (Grant(consent.project_id, held),) if held else ()
+    standing = replace(agent.standing, scopes=held, grants=grants)
+    return Identity(principal, obol, agent.actors, standing)

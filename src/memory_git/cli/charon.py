@@ -31,6 +31,7 @@ COMMANDS = {
     "doctor": Entry(
         "Look for what is wrong with this installation.", "memory_git.cli.charon_commands.doctor"
     ),
+    "oauth": Entry("Remote clients that people let in.", "memory_git.cli.charon_commands.oauth"),
     "secret": Entry("The keys of the gate, and their rotation.", "memory_git.cli.charon_commands.secret"),
     "backup": Entry("Write a backup, while serving.", "memory_git.cli.charon_commands.backup"),
     "restore": Entry(

@@ -61,9 +61,11 @@ def gate_settings(settings: Settings, *, reconciling: bool = False) -> GateSetti
         max_history=settings.lethe.memory_git_max_history,
         database_url=url_of(settings, "charon"),
         lethe_database_url=url_of(settings, "lethe"),
+        oauth_author_scopes=settings.charon.oauth_allow_author_scopes,
         limits=LimitSettings(
             requests_per_s=settings.charon.requests_per_s,
             project_requests_per_s=settings.charon.project_requests_per_s,
+            registrations_per_s=settings.charon.oauth_registrations_per_s,
             changes_per_day=settings.charon.changes_per_day,
             project_changes_per_day=settings.charon.project_changes_per_day,
         ),

@@ -282,6 +282,22 @@ class RemoteGate:
         """Is for the data directory alone."""
         _local_only()
 
+    def oauth_clients(self, _caller: Caller) -> list[Json]:
+        """Is for the data directory alone."""
+        _local_only()
+
+    def oauth_connections(self, _caller: Caller) -> list[Json]:
+        """Is for the data directory alone."""
+        _local_only()
+
+    def oauth_disconnect(self, _caller: Caller, grant_id: str) -> Json:
+        """Is for the data directory alone."""
+        _local_only()
+
+    def oauth_disable_client(self, _caller: Caller, client_id: str) -> Json:
+        """Is for the data directory alone."""
+        _local_only()
+
     def secrets(self, _caller: Caller) -> list[Json]:
         """Is for the data directory alone."""
         _local_only()

@@ -155,6 +155,9 @@ class CharonSettings(_Table):
     oauth_allow_author_scopes: bool = Field(
         True, description="0 narrows OAuth clients to read, search, propose."
     )
+    oauth_registrations_per_s: Natural = Field(
+        5, description="OAuth clients that may register a second, which anybody may ask; 0: any."
+    )
     ledger_anchor_path: Path | None = Field(
         None, description="The ledger's anchor; none = anchor/ of the data."
     )

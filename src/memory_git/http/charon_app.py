@@ -23,10 +23,12 @@ from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.limits import LOOPBACK_HOSTS, AtMost, HostAndOrigin, LastCatch
 from memory_git.http.live import live_answer
 from memory_git.http.metrics import FaceMetrics, Observed
+from memory_git.http.oauth_app import Challenged, oauth_app
 from memory_git.http.openapi import answers, describe, plain
 from memory_git.http.problems import JsonAnswer, install_problems
 
 OPEN_PATHS = ("/healthz", "/readyz", "/api/openapi.json")
+OAUTH_PATHS = ("/.well-known/oauth-", "/oauth/token", "/oauth/register", "/oauth/revoke")
 API_PATHS = ("/api/", "/healthz", "/readyz", "/metrics")
 routes = router("gate", prefix="")
 
@@ -50,11 +52,12 @@ class GateReadiness(TypedDict):
 
 
 class Doors:
-    """Sends a request to the API, to MCP or to the pages, by its path."""
+    """Sends a request to the API, to MCP, to OAuth's endpoints or to the pages, by its path."""
 
-    def __init__(self, app: ASGIApp, mcp: ASGIApp, pages: ASGIApp | None) -> None:
+    def __init__(self, app: ASGIApp, mcp: ASGIApp, oauth: ASGIApp, pages: ASGIApp | None) -> None:
         self.app = app
         self.mcp = mcp
+        self.oauth = oauth
         self.pages = pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,8 +68,10 @@ class Doors:
         path = scope.get("path", "")
         if scope["type"] != "http" or path.startswith(API_PATHS):
             return self.app
-        if path == "/mcp" or path.startswith(("/mcp/", "/.well-known/")):
+        if path == "/mcp" or path.startswith("/mcp/"):
             return self.mcp
+        if path.startswith(OAUTH_PATHS):
+            return self.oauth
         return self.pages or self.app
 
 
@@ -77,8 +82,9 @@ def create_charon_app(
     hosts: Collection[str] = LOOPBACK_HOSTS,
     origins: Collection[str] = (),
     server_url: str = "/",
+    public_url: str | None = None,
 ) -> FastAPI:
-    """Gives the application; it neither opens nor closes the gate."""
+    """Gives the application; it neither opens nor closes the gate. Behind a proxy, `public_url` is what OAuth clients know."""
     mcp = LateMount()
     app = FastAPI(
         title="Charon",
@@ -100,7 +106,8 @@ def create_charon_app(
     for part in (routes, memory.routes, proposals.routes, administration.routes):
         app.include_router(part)
     describe(app, OPEN_PATHS)
-    app.add_middleware(Doors, mcp=mcp, pages=pages)
+    app.add_middleware(Doors, mcp=mcp, oauth=oauth_app(gate, public_url), pages=pages)
+    app.add_middleware(Challenged, gate=gate, public_url=public_url)
     app.add_middleware(HostAndOrigin, hosts=hosts, origins=origins)
     app.add_middleware(AtMost)
     app.add_middleware(LastCatch)

@@ -26,6 +26,7 @@ from memory_git.domain.errors import (
     Corrupt,
     Fault,
     Invalid,
+    NotAllowed,
     NotFound,
     Refused,
     TooLarge,
@@ -35,6 +36,7 @@ from memory_git.domain.errors import (
 )
 
 _LOG = logging.getLogger("memory_git.http")
+_LACKS = "denied: the token lacks the scope "
 _RETRY_AFTER_S = 1
 ANSWER_BYTES = 64 << 20
 _RULES = {
@@ -102,6 +104,8 @@ def invalid_request(errors: Sequence[Any]) -> Invalid:
 
 async def _refused(request: Request, error: Exception) -> Response:
     request.scope["problem_code"] = getattr(error, "code", "corrupt")
+    if isinstance(error, NotAllowed) and (lacking := lacking_scope(error)):
+        request.scope["lacking_scope"] = lacking
     return problem_answer(error, request.scope.get("request_id", ""))
 
 
@@ -179,3 +183,10 @@ def _places(error: Exception) -> list[str]:
     return [
         f"{frame.filename.rpartition('memory_git/')[2]}:{frame.lineno} {frame.name}" for frame in frames[-20:]
     ]
+
+
+def lacking_scope(error: Refused) -> str | None:
+    """Gives the scope that a denied call lacks in its token, None for any other refusal."""
+    if error.code == "denied" and error.message.startswith(_LACKS):
+        return error.message.removeprefix(_LACKS)
+    return None

@@ -125,6 +125,12 @@ def add_actor(connection: Connection, actor_id: str, principal_id: str) -> str:
     return str(connection.value("SELECT principal_id FROM actor WHERE actor_id = ?", (actor_id,)))
 
 
+def actor_owner(connection: Connection, actor_id: str) -> str | None:
+    """Gives the principal that an actor belongs to, None where nobody has it."""
+    found = connection.value("SELECT principal_id FROM actor WHERE actor_id = ?", (actor_id,))
+    return None if found is None else str(found)
+
+
 def actors(connection: Connection, principal_id: str) -> list[str]:
     """Gives a principal's actors, the first one it got first."""
     rows = connection.rows(

@@ -204,4 +204,67 @@ CREATE TABLE quota_use (
 ) STRICT, WITHOUT ROWID;
 """
 
-CHARON_SCHEMA = Schema("charon", (_FIRST, _JOURNAL, _QUOTAS), ("", "", ""))
+_OAUTH = """
+CREATE TABLE oauth_client (
+    client_id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    redirect_uris TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    last_used_at TEXT NOT NULL,
+    disabled_at TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE oauth_request (
+    request_digest TEXT PRIMARY KEY,
+    client_id TEXT NOT NULL REFERENCES oauth_client,
+    redirect_uri TEXT NOT NULL,
+    state TEXT,
+    scopes TEXT NOT NULL,
+    audience TEXT NOT NULL,
+    code_challenge TEXT NOT NULL,
+    expires_at TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE oauth_agent (
+    principal_id TEXT PRIMARY KEY REFERENCES principal,
+    owner TEXT NOT NULL REFERENCES principal
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_agent_of_owner ON oauth_agent (owner);
+
+CREATE TABLE oauth_grant (
+    grant_id TEXT PRIMARY KEY,
+    client_id TEXT NOT NULL REFERENCES oauth_client,
+    principal_id TEXT NOT NULL REFERENCES oauth_agent,
+    granted_by TEXT NOT NULL REFERENCES principal,
+    project_id TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    audience TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    revoked_at TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_grant_of_client ON oauth_grant (client_id);
+
+CREATE TABLE oauth_code (
+    code_digest TEXT PRIMARY KEY,
+    grant_id TEXT NOT NULL REFERENCES oauth_grant,
+    redirect_uri TEXT NOT NULL,
+    code_challenge TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
+    used_at TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE oauth_token (
+    token_id TEXT PRIMARY KEY,
+    grant_id TEXT NOT NULL REFERENCES oauth_grant,
+    kind TEXT NOT NULL CHECK (kind IN ('access', 'refresh')),
+    digest TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created_at TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
+    used_at TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX oauth_token_of_grant ON oauth_token (grant_id);
+"""
+
+CHARON_SCHEMA = Schema("charon", (_FIRST, _JOURNAL, _QUOTAS, _OAUTH), ("", "", "", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
 
@@ -17,21 +18,23 @@ from memory_git.charon.caller import Caller
 from memory_git.charon.gate import Gate
 from memory_git.charon.sign_in import WebSession
 from memory_git.domain.errors import Corrupt, NotFound, Refused, Unauthenticated
-from memory_git.web import acts, views
+from memory_git.web import acts, connecting, views
 from memory_git.web.page import HEADERS, page, refusal_page
 from memory_git.web.session import cookie_of, read_form, set_cookie
 
 _LOG = logging.getLogger("memory_git.web")
 _STYLE = files("memory_git.web").joinpath("static/style.css").read_bytes()
+_WAITING = re.compile(re.escape(connecting.CONSENT) + r"\?request=[A-Za-z0-9_-]{20,100}")
 View = Callable[[Request, Gate, Caller], Response]
 Act = Callable[[Request, Gate, Caller, dict[str, str]], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def create_pages(gate: Gate, *, secure_cookie: bool = False) -> Starlette:
+def create_pages(gate: Gate, *, secure_cookie: bool = False, public_url: str | None = None) -> Starlette:
     """Gives the application; Host and Origin are checked by whoever it is mounted in.
 
-    `secure_cookie`: people come by HTTPS, though a proxy may pass their requests on without.
+    `secure_cookie`: people come by HTTPS, though a proxy may pass their requests on without. `public_url` is then the address that
+    OAuth clients know.
     """
     app = Starlette(
         routes=[
@@ -40,6 +43,11 @@ def create_pages(gate: Gate, *, secure_cookie: bool = False) -> Starlette:
             Route("/sign-in", _sign_in_page),
             Route("/sign-in", _sign_in, methods=["POST"]),
             Route("/sign-out", _done(acts.sign_out), methods=["POST"]),
+            Route("/oauth/authorize", _authorize),
+            Route(connecting.CONSENT, _seen(connecting.consent)),
+            Route(connecting.CONSENT, _done(connecting.decide), methods=["POST"]),
+            Route("/connections", _seen(connecting.connections)),
+            Route("/connections/{grant_id}/end", _done(connecting.disconnect), methods=["POST"]),
             Route("/projects", _seen(views.projects)),
             Route("/projects/{project}", _seen(views.accepted)),
             Route("/projects/{project}/memory", _seen(views.memory)),
@@ -56,6 +64,7 @@ def create_pages(gate: Gate, *, secure_cookie: bool = False) -> Starlette:
     )
     app.state.gate = gate
     app.state.secure_cookie = secure_cookie
+    app.state.public_url = public_url
     return app
 
 
@@ -96,6 +105,15 @@ async def _style(_request: Request) -> Response:
     return Response(_STYLE, media_type="text/css", headers=HEADERS | {"Cache-Control": "max-age=3600"})
 
 
+async def _authorize(request: Request) -> Response:
+    return await run_in_threadpool(connecting.authorize, request, request.app.state.gate)
+
+
+def _following(named: str) -> str:
+    """Gives the page that follows a sign-in: a client's request, where one waits; no other address is taken from a form."""
+    return named if _WAITING.fullmatch(named) else "/projects"
+
+
 async def _sign_in_page(request: Request) -> Response:
     return page(request, "sign_in.html", code=request.query_params.get("code", ""))
 
@@ -103,7 +121,7 @@ async def _sign_in_page(request: Request) -> Response:
 async def _sign_in(request: Request) -> Response:
     form = await read_form(request)
     cookie = await run_in_threadpool(_opened, request.app.state.gate, form)
-    response = RedirectResponse("/projects", 303, headers=HEADERS)
+    response = RedirectResponse(_following(form.get("next", "")), 303, headers=HEADERS)
     set_cookie(request, response, cookie)
     return response
 
@@ -119,7 +137,8 @@ async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refused)
     request.scope["problem_code"] = error.code
     if isinstance(error, Unauthenticated) and request.method == "GET":
-        return page(request, "sign_in.html", 401, code="")
+        named = f"{request.url.path}?{request.url.query}"
+        return page(request, "sign_in.html", 401, code="", next=named if _WAITING.fullmatch(named) else "")
     return refusal_page(request, error)
 
 

@@ -37,17 +37,28 @@ _ENVIRONMENT.filters |= {
 }
 
 
-def page(request: Request, template: str, status_code: int = 200, **facts: Any) -> HTMLResponse:
-    """Gives a page; `me` is the caller's principal id, absent when nobody is signed in."""
+def page(
+    request: Request, template: str, status_code: int = 200, *, sends_to: str = "", **facts: Any
+) -> HTMLResponse:
+    """Gives a page; `me` is the caller's principal id, absent when nobody is signed in.
+
+    `sends_to` is the one foreign origin to which an answer to the page's form may send the browser.
+    """
     session: WebSession | None = getattr(request.state, "session", None)
     whose = {"me": session.caller.principal_id, "form_token": session.csrf_token} if session else {}
     content = _ENVIRONMENT.get_template(template).render({"project": None, **whose, **facts})
-    return HTMLResponse(content, status_code, headers=HEADERS)
+    headers = HEADERS
+    if sends_to:
+        policy = HEADERS["Content-Security-Policy"].replace(
+            "form-action 'self'", f"form-action 'self' {sends_to}"
+        )
+        headers = HEADERS | {"Content-Security-Policy": policy}
+    return HTMLResponse(content, status_code, headers=headers)
 
 
 def refusal_page(request: Request, error: Refused, status_code: int | None = None) -> HTMLResponse:
     """Gives the page for a refusal, with what the problem document would say."""
-    facts = {
+    facts: dict[str, Any] = {
         "heading": "This was not done" if request.method == "POST" else "This is not shown",
         "code": error.code,
         "message": error.message,

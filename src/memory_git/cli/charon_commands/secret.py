@@ -8,7 +8,7 @@ import click
 
 from memory_git.cli.charon_commands.local import gate_options, local_gate, show_list, show_object
 
-NAMES = ("merge", "token", "ledger", "lethe-api")
+NAMES = ("merge", "token", "oauth", "ledger", "lethe-api")
 
 command = click.Group("secret", help="List and rotate the keys of the gate. No secret is ever shown.")
 

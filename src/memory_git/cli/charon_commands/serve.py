@@ -81,9 +81,16 @@ def command(
         gate.feed.close()
 
     try:
-        pages = create_pages(gate, secure_cookie=names.is_https or tls is not None)
+        pages = create_pages(
+            gate, secure_cookie=names.is_https or tls is not None, public_url=names.public_url
+        )
         app = create_charon_app(
-            gate, pages=pages, hosts=names.hosts, origins=names.origins, server_url=names.public_url or "/"
+            gate,
+            pages=pages,
+            hosts=names.hosts,
+            origins=names.origins,
+            server_url=names.public_url or "/",
+            public_url=names.public_url,
         )
         serving = Serving(app, where, tls=tls, behind_proxy=names.public_url is not None, on_stop=on_stop)
         token = None if is_readonly else first_start(gate, project)
