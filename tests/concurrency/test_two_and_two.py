@@ -54,7 +54,7 @@ def house(tmp_path: Path, postgres: Server) -> Iterator[House]:
         },
     )
     migrated = programs.run("lethe", "migrate", "--json")
-    assert [item["now"] for item in json.loads(migrated.stdout)["migrated"]] == [1, 3], migrated.stderr
+    assert [item["now"] for item in json.loads(migrated.stdout)["migrated"]] == [1, 4], migrated.stderr
     with ExitStack() as stack:
         lethes = [stack.enter_context(programs.serving("lethe")) for _ in range(2)]
         charons, tokens = [], {}

@@ -25,7 +25,21 @@ from memory_git.storage.postgres_link import Link
 
 STORAGE = Path(lethe_schema.__file__).parent
 ABOVE_PROJECTS = {"project", "object_project", "migration"}
-IDENTITY = {"identity_epoch", "journal", "principal", "actor", "obol", "sign_in", "web_session"}
+IDENTITY = {
+    "oauth_client",
+    "oauth_request",
+    "oauth_agent",
+    "oauth_grant",
+    "oauth_code",
+    "oauth_token",
+    "identity_epoch",
+    "journal",
+    "principal",
+    "actor",
+    "obol",
+    "sign_in",
+    "web_session",
+}
 OF_A_PRINCIPAL = {"grant_of_principal", "created_ref_of_principal"}
 """Indexes of the gate's identity over all projects: what a principal may do anywhere."""
 OVER_ALL_PROJECTS = {

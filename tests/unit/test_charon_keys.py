@@ -11,13 +11,16 @@ from memory_git.domain.envelope import MergeKeys
 from memory_git.domain.errors import Unavailable
 
 
-def test_the_first_start_makes_four_different_secrets_for_the_owner_alone(tmp_path: Path) -> None:
+def test_the_first_start_makes_five_different_secrets_for_the_owner_alone(tmp_path: Path) -> None:
     keys = Keys(tmp_path / "keys")
     modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "keys").iterdir()}
     assert modes == dict.fromkeys(KEY_NAMES, 0o600)
     assert (tmp_path / "keys").stat().st_mode & 0o777 == 0o700
-    secrets = {keys.lethe_api, *(ring.secrets[0][1] for ring in (keys.merge, keys.token, keys.ledger))}
-    assert len(secrets) == 4
+    secrets = {
+        keys.lethe_api,
+        *(ring.secrets[0][1] for ring in (keys.merge, keys.token, keys.oauth, keys.ledger)),
+    }
+    assert len(secrets) == 5
     assert min(map(len, secrets)) == 64
 
 
