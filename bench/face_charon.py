@@ -1,4 +1,4 @@
-"""Charon's HTTP API over a gate with people, agents, work, a proposal and conflicts, served in a process of its own."""
+"""Charon's HTTP API and MCP over a gate with people, agents, work, a proposal and conflicts, served in a process of its own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 from bench.face_lethe import PLANTED, PROJECT, watch_errors
 from bench.participant import Json
 from memory_git.charon.gate import Gate
-from memory_git.http.charon_app import create_charon_app
+from memory_git.http.charon_app import create_charon_app, mount_mcp
 from memory_git.http.serving import running
+from memory_git.mcp.http import mcp_app
+from memory_git.mcp.server import TOOLS
 
 _PEOPLE = (
     ("boss", "human", "write", ("admin",)),
@@ -31,8 +33,14 @@ class Participant:
         gate = Gate.open(self._folder)
         self._exits.callback(gate.close)
         tokens, ids = _fill(gate)
-        where = self._exits.enter_context(running(create_charon_app(gate), on_stop=gate.feed.close))
+        app = create_charon_app(gate)
+        where = self._exits.enter_context(running(app, on_stop=gate.feed.close))
+        mount_mcp(app, mcp_app(gate, server_url=where.url))
         return {"url": where.url, "headers": {"Authorization": f"Bearer {tokens['boss']}"}, "ids": ids}
+
+    def tools(self) -> list[Json]:
+        """Gives every tool as it is listed."""
+        return [tool.listed().model_dump(by_alias=True, exclude_none=True) for tool in TOOLS]
 
     def errors(self) -> list[str]:
         """Gives what was logged as an error."""

@@ -28,7 +28,7 @@ CONNECTIONS = 4
 _WAIT_S = 20
 _LENGTH = re.compile(rb"\r\ncontent-length: (\d+)", re.IGNORECASE)
 _TYPE = re.compile(rb"\r\ncontent-type: ([^\r;]+)", re.IGNORECASE)
-_LEAKS = (PLANTED.encode(), b"Traceback", b"site-packages", b"memory_git/", b"Error(", b"apsw", b"sqlite3.")
+LEAKS = (PLANTED.encode(), b"Traceback", b"site-packages", b"memory_git/", b"Error(", b"apsw", b"sqlite3.")
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "BREW")
 _TEXTS = (
     *(
@@ -109,7 +109,7 @@ _VALUES: tuple[Any, ...] = (
         [{"op_type": "add_memory"}],
     ),
 )
-_RAW = (
+RAW = (
     b"",
     b"{",
     b"null",
@@ -247,9 +247,9 @@ class Maker:
 
     def _body(self, operation: Operation, wrongs: set[str]) -> bytes:
         if operation.body is None:
-            return self._draw.choice(_RAW) if "raw" in wrongs else b""
+            return self._draw.choice(RAW) if "raw" in wrongs else b""
         if "raw" in wrongs:
-            return self._draw.choice(_RAW)
+            return self._draw.choice(RAW)
         content = self._value("", operation.body, 0)
         if "member" in wrongs and isinstance(content, dict) and content:
             for name in self._draw.sample(sorted(content), min(len(content), self._draw.randint(1, 3))):
@@ -464,7 +464,7 @@ def _judge(found: Found, method: str, sent: bytes, head: bytes, body: bytes) -> 
         found.fault(f"status {status}", sent, body)
     if status < 400 or method == "HEAD":
         return
-    leaked = [leak for leak in _LEAKS if leak in body and leak not in sent]
+    leaked = [leak for leak in LEAKS if leak in body and leak not in sent]
     if leaked:
         found.fault(f"content in an error: {leaked}", sent, body)
     if body == b"Invalid HTTP request received.":

@@ -40,7 +40,8 @@ class Participant:
         """Has nothing to close."""
 
     def commits(self, server: Json, clients: int, count: int) -> Json:
-        """Times commits of one change, each client on a branch of its own that it makes first; half of them add, half correct."""
+        """Times commits of one change, each client on a branch of its own that it makes first; half of them add, half correct. With `gate`
+        in what serves, the gate's route is asked."""
         lanes = [self._committing(server) for _ in range(clients)]
         return uvloop.run(_drive(server["port"], lanes, count, 1))
 
@@ -59,7 +60,7 @@ class Participant:
         return uvloop.run(_drive(server["port"], [lambda _answer: request], count, 10))
 
     def _committing(self, server: Json) -> Lane:
-        body = self._body(server)
+        path, body = self._commit(server)
         number, version = 0, itertools.count(1)
 
         def lane(answer: bytes) -> bytes:
@@ -75,7 +76,7 @@ class Participant:
             else:
                 body["ops"] = [correct(number, records.content(number, 1))]
             body["idempotency_key"] = f"{self._run}-{number}-{len(body['ops'][0])}"
-            return _request("POST", b"/api/memory/changesets", server["key"], orjson.dumps(body))
+            return _request("POST", path, server["key"], orjson.dumps(body))
 
         return lane
 
@@ -89,6 +90,15 @@ class Participant:
             return _request("POST", path.encode(), "none", orjson.dumps(body))
 
         return lane
+
+    def _commit(self, server: Json) -> tuple[bytes, Json]:
+        """Gives the route of a commit and its body, of the store or of the gate before it (`gate`: whose branches)."""
+        body = self._body(server)
+        if "gate" not in server:
+            return b"/api/memory/changesets", body
+        ref = f"refs/agents/{server['gate']}/lane-{self._run}-{next(self._numbers)}"
+        kept = {name: body[name] for name in ("parent_ids", "message", "expected_head")}
+        return b"/api/v1/projects/%s/changesets" % server["project"].encode(), {**kept, "ref": ref}
 
     def _body(self, server: Json) -> Json:
         return {

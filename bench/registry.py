@@ -75,10 +75,16 @@ _BARS = (
     Key("http_commit_32_vs_bare", "http_commit", _RATIO, 0.8),
     Key("http_commit_tail_vs_bare", "http_commit", _RATIO, 1.5, AT_MOST),
     Key("pg_commit_vs_pgbench", "pg_commit", _RATIO, 0.3),
+    Key("gate_commit_cost", "gate_commit", _RATIO, 1.6, AT_MOST),
+    Key("mcp_call_overhead", "mcp_call", _RATIO, 2, AT_MOST),
+    Key("tools_list_bytes", "tools_list", "bytes", 8_192, AT_MOST),
+    Key("tools_list_with_output_bytes", "tools_list", "bytes", 12_288, AT_MOST),
     Key("schemathesis_failures", "api", "failures", 0, AT_MOST),
     Key("fuzz_5xx", "api", "answers", 0, AT_MOST),
+    Key("mcp_fuzz_faults", "mcp_fuzz", "answers", 0, AT_MOST),
 )
 _BESIDE = (
+    Key("gate_commit_cost_one", "gate_commit", _RATIO),
     Key("import_1m_ops_s", "importing", "ops/s"),
     Key("pg_commit_s", "pg_commit", "commits/s"),
     *(Key(f"commit_one_{size}_ms", "commit_one", "ms") for size in SIZES),

@@ -15,6 +15,7 @@ MODULES = {
     "ours": "bench.ours",
     "raw": "bench.raw",
     "http_ours": "bench.http_ours",
+    "http_gate": "bench.http_gate",
     "http_bare": "bench.http_bare",
     "http_load": "bench.http_load",
     "face_lethe": "bench.face_lethe",
