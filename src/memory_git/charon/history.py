@@ -10,7 +10,7 @@ from memory_git.charon.refs import find_ref, head_of, place, require_changeset, 
 from memory_git.charon.seeing import seen_conflicts, seen_proposals, with_seen_proposals
 from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.ids import SHARED_MAIN
-from memory_git.domain.policy import knows_project
+from memory_git.domain.policy import Allowed, knows_project, may
 from memory_git.domain.proposals import OPEN_STATUSES
 from memory_git.lethe.protocol import Json
 
@@ -218,19 +218,61 @@ def context(
 
 
 def manifest(house: House, caller: Caller, manifest_id: str, *, reproduce: bool) -> Json:
-    """Gives a manifest, or the records that it pins, to its principal or an administrator."""
+    """Gives a manifest, or the records that it pins, to its principal or an administrator; to anybody else it is not there.
+
+    Its principal is told what is withheld today of what it was given; an administrator is shown what they may see themselves.
+    """
     route = "reproduce" if reproduce else "manifest"
+    found = _manifest_for(house, caller, route, manifest_id)
+    with house.reads(caller, route, found["project_id"], READ, manifest_id=manifest_id) as passage:
+        passage.ids["manifest_id"] = manifest_id
+        is_own = found.get("principal") == passage.principal_id
+        if not reproduce:
+            return found if is_own else _manifest_as_seen(house, passage, found)
+        shown = house.lethe.reproduce(manifest_id, passage.audience)
+        if not is_own:
+            shown["memories"] = [item for item in shown["memories"] if not item.get("withheld")]
+        return shown
+
+
+def _manifest_for(house: House, caller: Caller, route: str, manifest_id: str) -> Json:
     try:
         found = house.lethe.get_manifest(manifest_id)
     except NotFound:
-        house.deny(
-            house.call(caller, route, None, {"manifest_id": manifest_id}), "no such manifest", known=False
-        )
-    with house.reads(caller, route, found["project_id"], READ, manifest_id=manifest_id) as passage:
-        passage.ids["manifest_id"] = manifest_id
-        if found.get("principal") != passage.principal_id and not passage.may("admin"):
-            raise NotFound("not_found", "not found, or not for you to know of")
-        return house.lethe.reproduce(manifest_id, passage.audience) if reproduce else found
+        found = {"project_id": None}
+    standing, project_id = house.identify(caller).standing, found["project_id"]
+    is_theirs = found.get("principal") == caller.principal_id and knows_project(standing, str(project_id))
+    if project_id is None or not (is_theirs or isinstance(may(standing, "admin", project_id), Allowed)):
+        call = house.call(caller, route, project_id, {"manifest_id": manifest_id})
+        house.deny(call, "no such manifest for this caller", known=False)
+    return found
+
+
+def _manifest_as_seen(house: House, passage: Passage, found: Json) -> Json:
+    """Gives a manifest without what the audience does not admit; who it was made for knows it all."""
+    reasons = ("inclusion_reasons", "exclusion_reasons")
+    named = {item["memory_id"] for item in found.get("selected", ())}
+    named.update(*(found.get(name, {}) for name in reasons))
+    seen = {name for name in named if _admits(house, passage, found["head_changeset_id"], name)}
+    shown: Json = {
+        name: {key: why for key, why in found[name].items() if key in seen}
+        for name in reasons
+        if name in found
+    }
+    if "selected" in found:
+        shown["selected"] = [item for item in found["selected"] if item["memory_id"] in seen]
+    if found.get("unresolved_conflicts"):
+        known = {item["conflict_id"] for item in seen_conflicts(house, passage)}
+        shown["unresolved_conflicts"] = [name for name in found["unresolved_conflicts"] if name in known]
+    return {**found, **shown}
+
+
+def _admits(house: House, passage: Passage, head: str, memory_id: str) -> bool:
+    try:
+        house.lethe.memory(passage.project_id, head, memory_id, passage.audience)
+    except NotFound:
+        return False
+    return True
 
 
 def _context_request(

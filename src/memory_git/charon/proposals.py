@@ -36,6 +36,7 @@ from memory_git.charon.judging import (
 )
 from memory_git.charon.refs import find_ref, require_changeset, require_ref, working_ref
 from memory_git.charon.seeing import seen_proposals, sees
+from memory_git.charon.standings import Identity
 from memory_git.domain.errors import Clash, Invalid, NotFound, TooLarge
 from memory_git.domain.policy import SERVICE_PRINCIPAL, Audience, knows_project
 from memory_git.domain.project_policy import MAX_LIFETIME_S, MIN_LIFETIME_S
@@ -127,14 +128,21 @@ def proposal(house: House, caller: Caller, proposal_id: str) -> Json:
 
 
 def project_of(house: House, caller: Caller, route: str, proposal_id: str) -> str:
-    """Gives the project of a proposal that the caller may know of; else it is denied as one that isn't there."""
+    """Gives the project of a proposal that the caller may see; else it is denied as one that isn't there, whatever scope it lacks."""
     with house.database.read() as connection:
         project_id = charon_proposals.project_of(connection, proposal_id)
+        row = charon_proposals.get(connection, project_id, proposal_id) if project_id else None
     identity = house.identify(caller)
-    if project_id is None or not knows_project(identity.standing, project_id):
+    if row is None or not _knows(house, caller, identity, row):
         call = house.call(caller, route, project_id, {"proposal_id": proposal_id})
         house.deny(call, "no such proposal for this caller", known=False)
-    return project_id
+    return row.project_id
+
+
+def _knows(house: House, caller: Caller, identity: Identity, row: ProposalRow) -> bool:
+    return knows_project(identity.standing, row.project_id) and sees(
+        house, house.reader(caller, identity, row.project_id), row
+    )
 
 
 def require(house: House, project_id: str, proposal_id: str) -> ProposalRow:

@@ -7,7 +7,9 @@ from starlette.responses import Response
 
 from memory_git.charon.caller import Caller
 from memory_git.charon.gate import Gate
+from memory_git.domain.errors import NotAllowed
 from memory_git.domain.ids import SHARED_MAIN
+from memory_git.lethe.protocol import Json
 from memory_git.web.conflict_view import shown_conflicts
 from memory_git.web.diff_view import sections
 from memory_git.web.page import page
@@ -16,9 +18,16 @@ _PAGE_SIZE = 50
 
 
 def projects(request: Request, gate: Gate, caller: Caller) -> Response:
-    """Shows the projects that the caller may know of, and how each stands."""
-    stands = [gate.status(caller, project) for project in gate.list_projects(caller)]
+    """Shows the projects that the caller may know of, and how each stands where they may read it."""
+    stands = [_stand(gate, caller, project) for project in gate.list_projects(caller)]
     return page(request, "projects.html", stands=stands)
+
+
+def _stand(gate: Gate, caller: Caller, project: str) -> Json:
+    try:
+        return gate.status(caller, project)
+    except NotAllowed:
+        return {"project": project}
 
 
 def accepted(request: Request, gate: Gate, caller: Caller) -> Response:
