@@ -127,7 +127,7 @@ def test_every_route_but_the_open_ones_asks_for_an_obol(world: World) -> None:
                         method,
                         path,
                     )
-                    assert answer.headers["www-authenticate"].startswith("Bearer ")
+                    assert answer.headers["www-authenticate"].startswith("Bearer")
 
 
 def test_a_project_without_a_grant_looks_like_one_that_is_not_there(world: World) -> None:

@@ -77,7 +77,7 @@ def test_it_is_ready_within_two_seconds_and_speaks_mcp_within_four(used: Program
 def test_every_secret_is_the_users_own(programs: Programs) -> None:
     with programs.serving("charon"):
         keys = sorted((programs.data / "keys").iterdir())
-        assert [path.name for path in keys] == ["ledger", "lethe-api", "merge", "token"]
+        assert [path.name for path in keys] == ["ledger", "lethe-api", "merge", "oauth", "token"]
         assert {stat.S_IMODE(path.stat().st_mode) for path in keys} == {0o600}
         assert stat.S_IMODE((programs.data / "keys").stat().st_mode) == 0o700
         assert {stat.S_IMODE(path.stat().st_mode) for path in programs.data.glob("*.db")} == {0o600}
