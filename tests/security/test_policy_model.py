@@ -24,6 +24,7 @@ from policy_world import (
 )
 
 from memory_git.http.charon_app import create_charon_app
+from memory_git.http.oauth_app import oauth_app
 from memory_git.http.serving import running
 from memory_git.lethe.feed import FeedEvent
 from memory_git.mcp.completions import _SOURCES
@@ -64,13 +65,17 @@ def test_every_tool_resource_prompt_and_completion_is_in_the_model(desk: Desk) -
 
 
 def test_every_page_is_in_the_model(desk: Desk) -> None:
-    routes = create_pages(desk.world.gate).routes
-    found = {
-        f"{method} {route.path}"  # type: ignore[attr-defined]
-        for route in routes
-        for method in route.methods - {"HEAD"}  # type: ignore[attr-defined]
-    }
-    assert found == outputs.PAGES.keys()
+    assert routed(create_pages(desk.world.gate)) == outputs.PAGES.keys()
+
+
+def test_every_route_of_oauth_is_in_the_model(desk: Desk) -> None:
+    assert routed(oauth_app(desk.world.gate, None)) == outputs.OAUTH.keys()
+
+
+def routed(app: Any) -> set[str]:
+    while not hasattr(app, "routes"):
+        app = app.app
+    return {f"{method} {route.path}" for route in app.routes for method in route.methods - {"HEAD"}}
 
 
 def test_every_command_is_in_the_model() -> None:

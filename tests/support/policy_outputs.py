@@ -570,7 +570,24 @@ def page(path: str, method: str = "GET", **data: str) -> Callable[..., Told]:
     )
 
 
-PAGES: dict[str, Output] = {
+WAITING = "tells of an OAuth request under its own name, which only who was sent it knows; attacked by the tests of OAuth"
+OAUTH = {
+    "GET /.well-known/oauth-authorization-server": "tells of the server, nothing of memory",
+    "GET /.well-known/oauth-authorization-server/{path:path}": "the same",
+    "GET /.well-known/oauth-protected-resource": "the same",
+    "GET /.well-known/oauth-protected-resource/{path:path}": "the same",
+    "POST /oauth/register": "tells what it was given",
+    "POST /oauth/token": "takes a code or a refresh token, and gives tokens",
+    "POST /oauth/revoke": "tells nothing",
+}
+PAGES: dict[str, Output | str] = {
+    "GET /oauth/authorize": WAITING,
+    "GET /oauth/consent": WAITING,
+    "POST /oauth/consent": WAITING,
+    "GET /connections": Output(page("/connections"), needs=()),
+    "POST /connections/{grant_id}/end": Output(
+        page(f"/connections/{'0' * 32}/end", "POST"), needs=(), open_to=frozenset(), changes=True
+    ),
     "GET /": Output(page("/"), needs=()),
     "GET /style.css": Output(page("/style.css"), needs=()),
     "GET /sign-in": Output(page("/sign-in"), needs=()),
@@ -666,6 +683,10 @@ COMMANDS: dict[str, Output | str] = {
     "charon proposal show": Output(
         cli("charon", "proposal", "show", "{proposal}"), "proposal", tells=of_proposal
     ),
+    "charon oauth clients": OWNERS,
+    "charon oauth connections": OWNERS,
+    "charon oauth disable": OWNERS,
+    "charon oauth end": OWNERS,
     "charon conflict list": Output(cli("charon", "conflict", "list", "--project", PROJECT)),
     "charon conflict resolve": Output(
         cli(
@@ -755,6 +776,6 @@ EVERY: dict[str, Output] = {
     **{f"resource {name}": output for name, output in RESOURCES.items()},
     **{f"prompt {name}": output for name, output in PROMPTS.items()},
     **{f"completion {name}": output for name, output in COMPLETIONS.items()},
-    **{f"page {name}": output for name, output in PAGES.items()},
+    **{f"page {name}": output for name, output in PAGES.items() if isinstance(output, Output)},
     **{f"command {name}": output for name, output in COMMANDS.items() if isinstance(output, Output)},
 }

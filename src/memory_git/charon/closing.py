@@ -19,4 +19,4 @@ def cancel(house: House, caller: Caller, proposal_id: str) -> Json:
             house.forbid("only its originator cancels a proposal")
         settle_attempts(house, project_id, proposal_id)
         row = require_open(house, require_seen(house, passage, proposal_id))
-        return detail(house, close(house, row, "canceled", passage.principal_id), passage.audience)
+        return detail(house, close(house, row, "canceled", passage.principal_id), passage)

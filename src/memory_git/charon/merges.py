@@ -424,7 +424,7 @@ def _shown(house: House, passage: Passage, row: ProposalRow, *, replayed: bool) 
         attempts = charon_proposals.attempts(connection, row.project_id, row.proposal_id)
     landed = next(item for item in attempts if item.state == "landed")
     return {
-        **detail(house, row, passage.audience),
+        **detail(house, row, passage),
         "ref": house.lethe.resolve_ref(row.project_id, row.target_ref),
         "merged_head": landed.new_head,
         "strategy": landed.strategy,

@@ -35,6 +35,7 @@ from memory_git.charon.judging import (
     work_of,
 )
 from memory_git.charon.refs import find_ref, require_changeset, require_ref, working_ref
+from memory_git.charon.refusals import refused_before
 from memory_git.charon.seeing import seen_proposals, sees
 from memory_git.charon.standings import Identity
 from memory_git.domain.errors import Clash, Invalid, NotFound, TooLarge
@@ -98,7 +99,7 @@ def propose_in(house: House, passage: Passage, asked: Asked, idempotency_key: st
         passage.ids["proposal_id"] = proposal_id = twin or proposal_id
     row = require(house, passage.project_id, proposal_id)
     passage.replayed = not opened
-    return {**detail(house, row, passage.audience), "replayed": not opened}
+    return {**detail(house, row, passage), "replayed": not opened}
 
 
 def proposals(
@@ -124,7 +125,7 @@ def proposal(house: House, caller: Caller, proposal_id: str) -> Json:
     project_id = project_of(house, caller, "proposal", proposal_id)
     with house.reads(caller, "proposal", project_id, "memory.read", proposal_id=proposal_id) as passage:
         passage.ids["proposal_id"] = proposal_id
-        return detail(house, require_seen(house, passage, proposal_id), passage.audience)
+        return detail(house, require_seen(house, passage, proposal_id), passage)
 
 
 def project_of(house: House, caller: Caller, route: str, proposal_id: str) -> str:
@@ -205,8 +206,9 @@ def announce(house: House, row: ProposalRow, event_type: str = "proposal_changed
     )
 
 
-def detail(house: House, row: ProposalRow, audience: Audience) -> Json:
-    """Gives a proposal with all that a reviewer needs, as an audience may see it."""
+def detail(house: House, row: ProposalRow, passage: Passage) -> Json:
+    """Gives a proposal with all that a reviewer needs, as the caller may see it."""
+    audience = passage.audience
     reviews = reviews_of(house, row)
     shown: Json = {"reviews": [shown_review(item) for item in reviews]}
     current = house.lethe.resolve_ref(row.project_id, row.target_ref)["head_changeset_id"]
@@ -219,6 +221,7 @@ def detail(house: House, row: ProposalRow, audience: Audience) -> Json:
             "diff": _closed_diff(house, row, audience),
             "conflicts": stored,
             "stale": False,
+            "refused_before": [],
             "verdict": {"mergeable": False, "missing": []},
         }
         return {**shown_proposal(row, reviews, [item["conflict_id"] for item in stored]), **shown}
@@ -231,6 +234,7 @@ def detail(house: House, row: ProposalRow, audience: Audience) -> Json:
         "conflicts": conflicts,
         "unsettled": seen["unsettled"],
         "authors": judgement.authors,
+        "refused_before": refused_before(house, passage, row, seen["diff"]),
         "strategy": "cherry_pick" if row.selected_ops is not None else seen["strategy"],
         "verdict": {"mergeable": not lacking, "missing": [item.to_json() for item in lacking]},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memory_git.charon import refusals
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House
 from memory_git.charon.journal import REDACTED
@@ -20,6 +21,7 @@ def redact(house: House, caller: Caller, project: str | None, memory_id: str, re
             )
         finally:
             journal_redactions(house, passage.project_id)
+        refusals.forget(house, passage.project_id, done["memory_ids"])
         passage.ids.update(redaction_id=done["redaction_id"], memory_id=memory_id)
         return done
 

@@ -3,7 +3,8 @@
 1. Nobody reviews what they wrote, nor approves what they proposed, unless the project lets a person merge alone.
 2. A review binds to the judged digest that it saw. One that was named and is no longer the present one is refused, with the
    present one.
-3. An objection or a rejection says why. A rejection is final, and is attested where the work is kept.
+3. An objection or a rejection says why. A rejection is final, is attested where the work is kept, and is told again to whoever
+   meets the same value in another proposal (`refusals`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from uuid_utils import uuid7
 
-from memory_git.charon import keeping
+from memory_git.charon import keeping, refusals
 from memory_git.charon.caller import Caller
 from memory_git.charon.house import House, Passage
 from memory_git.charon.judging import Judgement, as_reviews, eligible, judge, keep_conflicts, reviews_of
@@ -83,7 +84,7 @@ def review(
             house.time(),
         )
         passage.ids["review_id"] = made.review_id
-        return detail(house, _record(house, passage, row, judgement, made), passage.audience)
+        return detail(house, _record(house, passage, row, judgement, made), passage)
 
 
 def require_judge(
@@ -148,7 +149,8 @@ def _record(
     house: House, passage: Passage, row: ProposalRow, judgement: Judgement, made: ReviewRow
 ) -> ProposalRow:
     if made.verdict == "reject":
-        _store(house, row, made, {"status": "rejected", "closed_by": passage.principal_id})
+        changes = {"status": "rejected", "closed_by": passage.principal_id}
+        _store(house, row, made, changes, refused=judgement.plan["diff"])
         closed = keeping.follow_up(house, keeping.reload(house, row))
         announce(house, closed)
         return closed
@@ -158,13 +160,18 @@ def _record(
     return after
 
 
-def _store(house: House, row: ProposalRow, made: ReviewRow, changes: dict[str, Any]) -> None:
-    """Stores a review, and what it changes of the proposal, if the proposal is still open and no merge of it is under way."""
+def _store(
+    house: House, row: ProposalRow, made: ReviewRow, changes: dict[str, Any], refused: Json | None = None
+) -> None:
+    """Stores a review, what it changes of the proposal, and what it refuses for good; if it is still open and no merge of it
+    is under way."""
     changes = {**changes, "updated_at": house.time()}
 
     def store(connection: Connection) -> None:
         change_open(connection, row, **changes)
         charon_proposals.add_review(connection, row.project_id, row.proposal_id, made)
+        if refused is not None:
+            refusals.note_in(house, connection, row, refused)
 
     house.ledger.write(store)
 

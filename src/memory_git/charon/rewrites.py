@@ -53,13 +53,13 @@ def rebase_proposal(house: House, caller: Caller, proposal_id: str) -> Json:
         if passage.principal_id not in {row.originator, *before.authors}:
             house.forbid("only its originator or an author rebases a proposal")
         if house.lethe.is_ancestor(project_id, before.target_head, row.head_changeset_id):
-            return {**detail(house, row, passage.audience), "carried_approvals": 0, "rebased": False}
+            return {**detail(house, row, passage), "carried_approvals": 0, "rebased": False}
         moved = _rebased(house, row, before.target_head)
         after = keep_conflicts(house, moved, judge(house, moved))
         carried = _repin(house, row, moved, before, after)
         row = refresh_status(house, require(house, project_id, proposal_id), after)
         announce(house, row)
-        return {**detail(house, row, passage.audience), "carried_approvals": carried, "rebased": True}
+        return {**detail(house, row, passage), "carried_approvals": carried, "rebased": True}
 
 
 def rebase_ref(house: House, caller: Caller, project: str | None, ref_name: str, onto: str) -> Json:

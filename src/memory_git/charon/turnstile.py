@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-
-from memory_git.charon.steps import Step, Told
 
 
 class Turnstile:
@@ -20,42 +18,15 @@ class Turnstile:
     @contextmanager
     def passing(self) -> Iterator[None]:
         """Holds for one mutation; waits while the turnstile is closed."""
-        self.enter()
-        try:
-            yield
-        finally:
-            self.leave()
-
-    def entering(self) -> Step[None]:
-        """Gives the step of waiting and entering; who waits for it on a loop has a thread of its own wait meanwhile."""
-        return Step(self.enter, self._enter_soon)
-
-    def enter(self) -> None:
-        """Enters, after waiting while the turnstile is closed."""
         with self._state:
             self._state.wait_for(lambda: not self._closed)
             self._inside += 1
-
-    def leave(self) -> None:
-        """Leaves again."""
-        with self._state:
-            self._inside -= 1
-            self._state.notify_all()
-
-    def enter_if_open(self) -> bool:
-        """Enters without waiting, and says whether it did."""
-        with self._state:
-            if not self._closed:
-                self._inside += 1
-            return not self._closed
-
-    def _enter_soon(self, told: Told) -> Callable[[], None]:
-        threading.Thread(target=self._enter_and_tell, args=(told,), daemon=True).start()
-        return lambda: None
-
-    def _enter_and_tell(self, told: Told) -> None:
-        self.enter()
-        told()
+        try:
+            yield
+        finally:
+            with self._state:
+                self._inside -= 1
+                self._state.notify_all()
 
     @contextmanager
     def closed(self) -> Iterator[None]:

@@ -33,7 +33,7 @@ TRANSITIONS: dict[str, frozenset[str]] = {
     "pending": frozenset({"approved", "changes_requested"}) | _LEAVES,
     "approved": frozenset({"pending", "changes_requested", "merged"}) | _LEAVES,
     "changes_requested": frozenset({"pending", "approved"}) | _LEAVES,
-    **{status: frozenset() for status in FINAL_STATUSES},
+    **{status: frozenset() for status in sorted(FINAL_STATUSES)},
 }
 STATUSES = tuple(TRANSITIONS)
 CONFLICT_STATUS = {

@@ -46,6 +46,10 @@ def proposal_answer(proposal: Json) -> Answer:
         stands += f" To merge it still needs: {'; '.join(lacking)}."
     elif proposal["verdict"]["mergeable"]:
         stands += " It can be merged now (memory_merge)."
+    if proposal.get("refused_before"):
+        stands += " Some of it was proposed before and refused: `refused_before` says by whom and why."
+    if any(item["note"] == "direct_contradiction" for item in proposal.get("diff", {}).get("kind_notes", ())):
+        stands += " It contradicts itself: see `kind_notes` in the diff."
     if proposal["stale"]:
         stands += f" The target has moved to {proposal['current_head']}; memory_rebase brings it up."
     return Answer(proposal, stands)

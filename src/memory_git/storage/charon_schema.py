@@ -267,4 +267,16 @@ CREATE TABLE oauth_token (
 CREATE INDEX oauth_token_of_grant ON oauth_token (grant_id);
 """
 
-CHARON_SCHEMA = Schema("charon", (_FIRST, _JOURNAL, _QUOTAS, _OAUTH), ("", "", "", ""))
+_REFUSALS = """
+CREATE TABLE refused_value (
+    project_id TEXT NOT NULL,
+    value_digest TEXT NOT NULL,
+    proposal_id TEXT NOT NULL,
+    memory_id TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    PRIMARY KEY (project_id, value_digest, proposal_id, memory_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX refused_value_of_memory ON refused_value (project_id, memory_id);
+"""
+
+CHARON_SCHEMA = Schema("charon", (_FIRST, _JOURNAL, _QUOTAS, _OAUTH, _REFUSALS), ("", "", "", "", ""))

@@ -34,6 +34,13 @@ def show_proposal(found: Mapping[str, Any], *, as_json: bool) -> None:
         _gap()
         rows = [(item["reviewer"], item["verdict"], item["comment"]) for item in found["reviews"]]
         write_table(("reviewer", "verdict", "comment"), rows)
+    if found.get("refused_before"):
+        _gap()
+        earlier = [
+            (", ".join(item["memory_ids"]), item["reviewer"], item["reason"], item["proposal_id"])
+            for item in found["refused_before"]
+        ]
+        write_table(("refused before", "by", "because", "in proposal"), earlier)
     lacking = found.get("verdict", {}).get("missing", ())
     if lacking:
         _gap()
