@@ -21,8 +21,16 @@ from memory_git.charon.authority import attested_faults, authority_faults, stamp
 from memory_git.charon.caller import Caller
 from memory_git.charon.hidden import hidden_faults
 from memory_git.charon.house import House, Passage
-from memory_git.charon.refs import find_ref, head_of, require_changeset, shared_head, working_ref
+from memory_git.charon.refs import (
+    find_ref,
+    head_of,
+    may_read,
+    require_changeset,
+    shared_head,
+    working_ref,
+)
 from memory_git.charon.shrinking import shrunk_faults
+from memory_git.charon.steps import Steps
 from memory_git.domain.changeset import invalid_changeset
 from memory_git.domain.errors import Invalid, NotAllowed
 from memory_git.domain.ids import SHARED_MAIN, parse_ref
@@ -85,8 +93,8 @@ def commit(
     parent_ids: Sequence[str] | None,
     idempotency_key: str | None,
     shrink_ok: bool,
-) -> Json:
-    """Commits to a ref of the caller's; gives `{changeset, ref, replayed}`."""
+) -> Steps[Json]:
+    """Gives the steps of a commit to a ref of the caller's; their outcome is `{changeset, ref, replayed}`."""
     request = {
         "ref": ref,
         "expected_head": expected_head,
@@ -95,41 +103,50 @@ def commit(
     }
     key = idempotency_key or str(uuid7())
     stated = {**request, **work.stated(), "ops": list(work.ops), "idempotency_key": key}
-    with house.changes(caller, "commit", project, "memory.commit", **stated) as passage:
+    passage = house.admits(caller, "commit", project, "memory.commit", **stated)
+
+    def steps(passage: Passage) -> Steps[Json]:
         ref_name = ref or working_ref(passage)
         _require_writable(house, passage, ref_name)
         passage.ids["ref_name"] = ref_name
         ops = _own_ops(passage, work)
+        found = find_ref(house, passage.project_id, ref_name)
         expected = _expected_head(
-            house, passage, ref_name, expected_head, read_head=read_head, key=idempotency_key
+            house, passage, ref_name, found, expected_head, read_head=read_head, key=idempotency_key
         )
         parents = list(parent_ids) if parent_ids is not None else [expected]
         for parent in parents:
-            require_changeset(house, passage, parent)
+            if (
+                found is None
+                or parent != found["head_changeset_id"]
+                or not may_read(house, passage, ref_name)
+            ):
+                require_changeset(house, passage, parent)
         if hidden := hidden_faults(house, passage, parents, ops):
             raise invalid_changeset(hidden)
         if not shrink_ok and (shrunk := shrunk_faults(house, passage, parents, ops)):
             raise invalid_changeset(shrunk)
-        changeset, replayed = house.lethe.create_changeset(
-            {
-                **work.stated(),
-                "project_id": passage.project_id,
-                "ref_name": ref_name,
-                "parent_ids": parents,
-                "author_principal": passage.principal_id,
-                "actor_id": _actor(passage, ref_name),
-                "surface": caller.surface,
-                "idempotency_key": key,
-                "ops": ops,
-                "expected_head": expected,
-                "advance_ref": True,
-                "create_ref_if_missing": True,
-            }
-        )
+        request = {
+            **work.stated(),
+            "project_id": passage.project_id,
+            "ref_name": ref_name,
+            "parent_ids": parents,
+            "author_principal": passage.principal_id,
+            "actor_id": _actor(passage, ref_name),
+            "surface": caller.surface,
+            "idempotency_key": key,
+            "ops": ops,
+            "expected_head": expected,
+            "advance_ref": True,
+            "create_ref_if_missing": True,
+        }
+        changeset, replayed = yield house.creating(request)
         passage.replayed = replayed
         passage.ids.update(changeset_id=changeset["changeset_id"], replayed=replayed)
         ref_now = house.lethe.resolve_ref(passage.project_id, ref_name)
         return {"changeset": changeset, "ref": ref_now, "replayed": replayed}
+
+    return (yield from house.changing(passage, steps))
 
 
 def commit_planned(
@@ -204,10 +221,16 @@ def _own_ops(passage: Passage, work: Work) -> list[Any]:
 
 
 def _expected_head(
-    house: House, passage: Passage, ref_name: str, stated: str | None, *, read_head: bool, key: str | None
+    house: House,
+    passage: Passage,
+    ref_name: str,
+    found: Json | None,
+    stated: str | None,
+    *,
+    read_head: bool,
+    key: str | None,
 ) -> str:
-    """Gives the head that the commit builds on (rules 3 and 4)."""
-    found = find_ref(house, passage.project_id, ref_name)
+    """Gives the head that the commit builds on (rules 3 and 5)."""
     if found is None:
         base = stated or _kept_head(house, passage, ref_name, key, shared_head(house, passage.project_id))
         require_changeset(house, passage, base)

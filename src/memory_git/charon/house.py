@@ -13,11 +13,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any, NoReturn, TypeVar
 
 from memory_git.charon.caller import Caller
 from memory_git.charon.figures import UNWRITTEN, GateFigures
@@ -27,6 +28,7 @@ from memory_git.charon.ledger import Call, Ledger
 from memory_git.charon.limits import Limits
 from memory_git.charon.oauth_documents import Documents
 from memory_git.charon.standings import Identity, Standings
+from memory_git.charon.steps import Step, Steps, now_told
 from memory_git.charon.turnstile import Turnstile
 from memory_git.charon.wording import require_text
 from memory_git.domain.errors import Invalid, NotAllowed, NotFound, Refused, Unavailable
@@ -34,9 +36,10 @@ from memory_git.domain.ids import check_project_id
 from memory_git.domain.policy import Audience, Denied, Standing, audience, knows_project, may
 from memory_git.domain.times import format_time
 from memory_git.lethe.feed import Feed
-from memory_git.lethe.protocol import Lethe
+from memory_git.lethe.protocol import Json, Lethe
 from memory_git.storage.engine import Database
 
+T = TypeVar("T")
 NOT_FOUND = "not found, or not for you to know of"
 
 
@@ -188,26 +191,62 @@ class House:
 
     @contextmanager
     def _intended(self, passage: Passage) -> Iterator[None]:
+        self._require_changeable(passage)
+        with self.turnstile.passing():
+            with self._unwritten_counted():
+                passage.intent_seq = self.ledger.intend(passage.call, passage.ids, lambda _, seq: seq)
+            with self._settled(passage):
+                yield
+
+    def changing(self, passage: Passage, work: Callable[[Passage], Steps[T]]) -> Steps[T]:
+        """Gives the steps of a mutation that was admitted: its intent durable, then its own, then its outcome noted."""
+        if not self.turnstile.enter_if_open():
+            yield self.turnstile.entering()
+        try:
+            with self._unwritten_counted():
+                passage.intent_seq = yield self.ledger.intending(passage.call, passage.ids)
+            with self._settled(passage):
+                return (yield from work(passage))
+        finally:
+            self.turnstile.leave()
+
+    def creating(self, request: Mapping[str, Any]) -> Step[tuple[Json, bool]]:
+        """Gives the step of storing a changeset; a store that is elsewhere, or can't begin one, is waited for."""
+        soon = getattr(self.lethe, "create_changeset_soon", None)
+        now = partial(self.lethe.create_changeset, request)
+        return Step(now, partial(soon, request) if soon is not None else now_told(now))
+
+    def admits(
+        self, caller: Caller, route: str, project: str | None, *scopes: str, **request: Any
+    ) -> Passage:
+        """Lets a mutation in that goes on by `changing`."""
+        passage = self._let_in(caller, route, project, scopes, request)
+        self._require_changeable(passage)
+        return passage
+
+    def _require_changeable(self, passage: Passage) -> None:
         if self.recovery_readonly:
             raise Unavailable(
                 "recovery_readonly", self.recovery_why or "writes are refused until recovery is over"
             )
         self.limits.change(passage.caller, passage.project_id)
-        with self.turnstile.passing():
-            passage.intent_seq = self._intend(passage)
-            try:
-                yield
-            except Refused as refusal:
-                self._settle(passage, f"refused: {refusal.code}", refusal)
-                raise
-            except BaseException:
-                self._settle(passage, "failed", None)
-                raise
-            self._settle(passage, "done", None)
 
-    def _intend(self, passage: Passage) -> int:
+    @contextmanager
+    def _settled(self, passage: Passage) -> Iterator[None]:
         try:
-            return self.ledger.intend(passage.call, passage.ids, lambda _, seq: seq)
+            yield
+        except Refused as refusal:
+            self._settle(passage, f"refused: {refusal.code}", refusal)
+            raise
+        except BaseException:
+            self._settle(passage, "failed", None)
+            raise
+        self._settle(passage, "done", None)
+
+    @contextmanager
+    def _unwritten_counted(self) -> Iterator[None]:
+        try:
+            yield
         except Refused:
             self.figures.count(UNWRITTEN)
             raise

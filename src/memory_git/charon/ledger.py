@@ -12,13 +12,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from memory_git.charon.anchor import Anchor
 from memory_git.charon.keys import Keys
 from memory_git.charon.side_file import SideFile
+from memory_git.charon.steps import Step, Told
 from memory_git.domain.canonical import canonical_bytes, hmac_hex
 from memory_git.domain.chain import link_keyed
 from memory_git.domain.errors import Refused, Unavailable
@@ -100,10 +102,27 @@ class Ledger:
         def write(connection: Connection) -> T:
             return work(connection, self._append(connection, call.chain, view))
 
-        try:
+        with _audit_failures():
             return self.write(write, call.chain)
-        except ConstraintBroken as error:
-            raise Unavailable("audit_failed", "the ledger can't be written, so nothing is changed") from error
+
+    def intending(self, call: Call, ids: Ids) -> Step[int]:
+        """Gives the step of writing an intent; its answer is the intent's seq."""
+
+        def soon(told: Told) -> Callable[[], int]:
+            view = self._view(call, "intent", decision="allowed", ids=ids)
+            together = _Together(
+                self, lambda connection: self._append(connection, call.chain, view), call.chain
+            )
+            with _audit_failures(), together.kept():
+                done = self._database.write_soon(together, told, self._turn(call.chain))
+
+            def answer() -> int:
+                with _audit_failures(), together.kept():
+                    return done()
+
+            return answer
+
+        return Step(lambda: self.intend(call, ids, lambda _, seq: seq), soon)
 
     def write(self, work: Callable[[Connection], T], chain: str | None = None) -> T:
         """Runs a work in one durable transaction, with the rows that wait before it.
@@ -111,21 +130,9 @@ class Ledger:
         Where the database is shared, no transaction spans two projects: only rows of the same chain go along. A work that touches
         one chain alone waits for no other's.
         """
-        taken: list[tuple[str, dict[str, Any]]] = []
-
-        def together(connection: Connection) -> T:
-            with self._lock:
-                taken.extend(self._take(chain))
-            for other, view in taken:
-                self._append(connection, other, view)
-            return work(connection)
-
-        try:
+        together = _Together(self, work, chain)
+        with together.kept():
             return self._database.write(together, self._turn(chain))
-        except BaseException:
-            with self._lock:
-                self._waiting[:0] = taken
-            raise
 
     def _take(self, chain: str | None) -> list[tuple[str, dict[str, Any]]]:
         if not self._database.is_shared:
@@ -346,6 +353,41 @@ class Ledger:
                 self.trail_failures += 1
                 _log.error("the ledger trails: %s", error)
                 self._wake.set()
+
+
+class _Together(Generic[T]):
+    """A work with the rows that waited before it, which wait again if it fails."""
+
+    def __init__(self, ledger: Ledger, work: Callable[[Connection], T], chain: str | None) -> None:
+        self._ledger = ledger
+        self._work = work
+        self._chain = chain
+        self._taken: list[tuple[str, dict[str, Any]]] = []
+
+    def __call__(self, connection: Connection) -> T:
+        with self._ledger._lock:
+            self._taken.extend(self._ledger._take(self._chain))
+        for other, view in self._taken:
+            self._ledger._append(connection, other, view)
+        return self._work(connection)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Gives the rows back if what is inside fails."""
+        try:
+            yield
+        except BaseException:
+            with self._ledger._lock:
+                self._ledger._waiting[:0] = self._taken
+            raise
+
+
+@contextmanager
+def _audit_failures() -> Iterator[None]:
+    try:
+        yield
+    except ConstraintBroken as error:
+        raise Unavailable("audit_failed", "the ledger can't be written, so nothing is changed") from error
 
 
 def _ask_head(connection: Connection, chain: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from memory_git.charon.steps import Step, Told
 
 
 class Turnstile:
@@ -18,15 +20,42 @@ class Turnstile:
     @contextmanager
     def passing(self) -> Iterator[None]:
         """Holds for one mutation; waits while the turnstile is closed."""
-        with self._state:
-            self._state.wait_for(lambda: not self._closed)
-            self._inside += 1
+        self.enter()
         try:
             yield
         finally:
-            with self._state:
-                self._inside -= 1
-                self._state.notify_all()
+            self.leave()
+
+    def entering(self) -> Step[None]:
+        """Gives the step of waiting and entering; who waits for it on a loop has a thread of its own wait meanwhile."""
+        return Step(self.enter, self._enter_soon)
+
+    def enter(self) -> None:
+        """Enters, after waiting while the turnstile is closed."""
+        with self._state:
+            self._state.wait_for(lambda: not self._closed)
+            self._inside += 1
+
+    def leave(self) -> None:
+        """Leaves again."""
+        with self._state:
+            self._inside -= 1
+            self._state.notify_all()
+
+    def enter_if_open(self) -> bool:
+        """Enters without waiting, and says whether it did."""
+        with self._state:
+            if not self._closed:
+                self._inside += 1
+            return not self._closed
+
+    def _enter_soon(self, told: Told) -> Callable[[], None]:
+        threading.Thread(target=self._enter_and_tell, args=(told,), daemon=True).start()
+        return lambda: None
+
+    def _enter_and_tell(self, told: Told) -> None:
+        self.enter()
+        told()
 
     @contextmanager
     def closed(self) -> Iterator[None]:

@@ -9,6 +9,7 @@ from memory_git.charon import commits, history, projects
 from memory_git.charon.caller import Caller
 from memory_git.charon.commits import Work
 from memory_git.charon.house import House
+from memory_git.charon.steps import Steps, at_once
 from memory_git.lethe.protocol import Json
 
 
@@ -74,7 +75,16 @@ class MemoryVerbs:
         """Gives the semantic diff base → target, whole or by pages; each a changeset id or a ref's name."""
         return history.diff(self._house, caller, project, target, base, limit, after)
 
-    def commit(
+    def commit(self, caller: Caller, project: str | None = None, **work: Any) -> Json:
+        """Commits to a ref of the caller's; gives `{changeset, ref, replayed}`; `shrink_ok` False asks about bodies that shrink."""
+        return at_once(self.commit_steps(caller, project, **work))
+
+    @property
+    def takes_steps(self) -> bool:
+        """Says whether steps are worth it: both databases are files of this process, read in no time, written by a thread each."""
+        return bool(getattr(self._house.lethe, "is_file", False)) and not self._house.database.is_shared
+
+    def commit_steps(
         self,
         caller: Caller,
         project: str | None = None,
@@ -93,8 +103,8 @@ class MemoryVerbs:
         evidence: Sequence[Any] | None = None,
         verification: Sequence[Any] | None = None,
         shrink_ok: bool = True,
-    ) -> Json:
-        """Commits to a ref of the caller's; gives `{changeset, ref, replayed}`; `shrink_ok` False asks about bodies that shrink."""
+    ) -> Steps[Json]:
+        """Gives the steps of a commit, for a caller that waits on a loop."""
         work = Work(
             message,
             ops,

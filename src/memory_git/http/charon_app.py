@@ -17,6 +17,7 @@ from typing_extensions import TypedDict
 from memory_git import __version__
 from memory_git.charon.gate import Gate
 from memory_git.http.charon_routes import administration, memory, proposals
+from memory_git.http.charon_routes.committing import commit_road
 from memory_git.http.charon_routes.parts import By, TheGate, router
 from memory_git.http.late_mount import LateMount
 from memory_git.http.lethe_routes import answers as shapes
@@ -26,6 +27,7 @@ from memory_git.http.metrics import FaceMetrics, Observed
 from memory_git.http.oauth_app import Challenged, oauth_app
 from memory_git.http.openapi import answers, describe, plain
 from memory_git.http.problems import JsonAnswer, install_problems
+from memory_git.http.quick import Quick
 
 OPEN_PATHS = ("/healthz", "/readyz", "/api/openapi.json")
 OAUTH_PATHS = ("/.well-known/oauth-", "/oauth/token", "/oauth/register", "/oauth/revoke")
@@ -107,6 +109,7 @@ def create_charon_app(
         app.include_router(part)
     describe(app, OPEN_PATHS)
     app.add_middleware(Doors, mcp=mcp, oauth=oauth_app(gate, public_url), pages=pages)
+    app.add_middleware(Quick, roads={("POST", "/api/v1/projects/{project}/changesets"): commit_road(gate)})
     app.add_middleware(Challenged, gate=gate, public_url=public_url)
     app.add_middleware(HostAndOrigin, hosts=hosts, origins=origins)
     app.add_middleware(AtMost)

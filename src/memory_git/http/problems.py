@@ -90,7 +90,7 @@ def problem_answer(error: Exception, request_id: str = "") -> Response:
 def install_problems(app: FastAPI) -> None:
     """Makes an application answer every refusal as a problem document."""
     for kind in (Refused, Corrupt):
-        app.add_exception_handler(kind, _refused)
+        app.add_exception_handler(kind, refused)
     app.add_exception_handler(RequestValidationError, _unfit)
     app.add_exception_handler(HTTPException, _routing)
 
@@ -102,7 +102,8 @@ def invalid_request(errors: Sequence[Any]) -> Invalid:
     return Invalid("invalid_request", f"the request does not fit its shape: {names}", faults)
 
 
-async def _refused(request: Request, error: Exception) -> Response:
+async def refused(request: Request, error: Exception) -> Response:
+    """Gives the answer to a refusal or a damaged object, and notes its code for the log."""
     request.scope["problem_code"] = getattr(error, "code", "corrupt")
     if isinstance(error, NotAllowed) and (lacking := lacking_scope(error)):
         request.scope["lacking_scope"] = lacking

@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import orjson
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from memory_git.charon.steps import Steps
+
 Road = Callable[[Scope, Receive, Send], Awaitable[None]]
 T = TypeVar("T")
 
@@ -25,20 +27,56 @@ class Pattern:
 
 
 class Quick:
-    """Sends a request down the road of its method and path, if there is one."""
+    """Sends a request down the road of its method and path, if there is one; a path may have one `{name}` in it, for one segment."""
 
     def __init__(self, app: ASGIApp, roads: Mapping[tuple[str, str], Road]) -> None:
         self.app = app
-        self.roads = {key: (road, Pattern(key[1])) for key, road in roads.items()}
+        self.roads = [
+            (method, *path.partition("{")[::2], road, Pattern(path)) for (method, path), road in roads.items()
+        ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serves one request."""
-        found = self.roads.get((scope["method"], scope["path"])) if scope["type"] == "http" else None
-        if found is None:
-            await self.app(scope, receive, send)
-            return
-        road, scope["route"] = found
-        await road(scope, receive, send)
+        if scope["type"] == "http":
+            for method, before, rest, road, pattern in self.roads:
+                if scope["method"] == method and _fits(scope, before, rest):
+                    scope["route"] = pattern
+                    await road(scope, receive, send)
+                    return
+        await self.app(scope, receive, send)
+
+
+def _fits(scope: Scope, before: str, rest: str) -> bool:
+    """Decides whether a path is the road's; notes what stands for its name."""
+    path: str = scope["path"]
+    if not rest:
+        return path == before
+    name, _, after = rest.partition("}")
+    said = path[len(before) : len(path) - len(after)]
+    if not said or "/" in said or path != f"{before}{said}{after}":
+        return False
+    scope["path_params"] = {name: said}
+    return True
+
+
+async def stepped(steps: Steps[T]) -> T:
+    """Gives the outcome of work in steps, waiting on the loop; a client that leaves does not leave it half done."""
+    return await asyncio.shield(asyncio.ensure_future(_stepped(steps)))
+
+
+async def _stepped(steps: Steps[T]) -> T:
+    try:
+        step = next(steps)
+        while True:
+            try:
+                answer = await outcome(step.soon)
+            except Exception as error:
+                step = steps.throw(error)
+            else:
+                step = steps.send(answer)
+    except StopIteration as end:
+        made: T = end.value
+        return made
 
 
 async def outcome(begin: Callable[[Callable[[], None]], Callable[[], T]]) -> T:

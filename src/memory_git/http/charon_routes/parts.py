@@ -26,7 +26,7 @@ async def _gate(request: Request) -> Gate:
     return gate
 
 
-def _caller(request: Request) -> Caller:
+def caller_of(request: Request) -> Caller:
     """Gives who calls, by the obol in the Authorization header; a session cookie opens no route of the API."""
     obol = bearer(request)
     if not obol:
@@ -36,4 +36,4 @@ def _caller(request: Request) -> Caller:
 
 
 TheGate = Annotated[Gate, Depends(_gate)]
-By = Annotated[Caller, Depends(_caller)]
+By = Annotated[Caller, Depends(caller_of)]
