@@ -242,6 +242,7 @@ def test_a_replay_is_refused_and_leaves_one_row(world: StoreWorld, work: str) ->
     world.store.merge_ref(PROJECT, request)
     refusal = refused(world, request, burns=False)
     assert (type(refusal), refusal.code) == (Clash, "authorization_replayed")
+    assert refusal.facts["current_head"] == world.head()
     world.restart()
     assert refused(world, request, burns=False).code == "authorization_replayed"
     assert nonces(world) == 1
@@ -400,6 +401,7 @@ def test_a_private_record_never_becomes_reachable(world: StoreWorld, work: str) 
     head = world.commit(BRANCH, work, SECRET)
     refusal = refused(world, world.merge_request(head), burns=True)
     assert (type(refusal), refusal.code) == (Clash, "private_in_delta")
+    assert refusal.facts["private_ops"] == [{"changeset_id": head, "ordinal": 0}]
     assert world.store.plan_merge(PROJECT, world.root, head)["private_memory_count"] > 0
 
 

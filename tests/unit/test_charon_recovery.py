@@ -240,3 +240,18 @@ def test_a_history_rewritten_in_the_store_does_not_meet_the_keyed_ledger(world: 
     world.gate = world._open()
     kinds = {fault["kind"] for fault in world.gate.reconcile(world.operator)["faults"]}
     assert kinds == {"ref_differs"}
+
+
+def test_a_backup_is_the_files_of_its_manifest_and_nothing_else(world: GateWorld, tmp_path: Path) -> None:
+    manifest = world.gate.backup(world.operator, tmp_path / "out")
+    named = {"manifest.json", *(item["name"] for item in manifest["files"])}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == named
+
+
+def test_a_gate_that_lost_its_epoch_says_so(world: GateWorld) -> None:
+    driver = apsw.Connection(str(world.folder / "charon.db"))
+    driver.execute("DELETE FROM identity_epoch")
+    driver.close()
+    with pytest.raises(Unavailable) as refused:
+        world.caller("one")
+    assert refused.value.code == "database_damaged"

@@ -35,6 +35,7 @@ from memory_git.storage.lethe_history import ChangesetRow, RefRow
 from memory_git.storage.lethe_receipts import AdvanceRow
 
 ACCEPTED_EVENT = "memory_accepted"
+MAX_NAMED_OPS = 100
 _TEXT_NAMES = (
     "ref_name",
     "expected_head",
@@ -97,7 +98,11 @@ def merge_ref(
     if not lethe_receipts.burn_nonce(
         transaction.connection, transaction.project_id, envelope.nonce, envelope.proposal_id, at
     ):
-        raise Clash("authorization_replayed", "this authorization was used before: ask for a new one")
+        raise Clash(
+            "authorization_replayed",
+            "this authorization was used before: ask for a new one",
+            current_head=row.head_changeset_id,
+        )
     try:
         with transaction.connection.savepoint():
             return _advance(transaction, feed, envelope, raw, row)
@@ -154,7 +159,17 @@ def _check_private(view: View, envelope: Envelope) -> None:
             "private_in_delta",
             "a private record, or an earlier private op, would become reachable: cherry-pick the rest",
             current_head=envelope.expected_head,
+            private_ops=_private_ops(view, envelope.new_head, envelope.expected_head),
         )
+
+
+def _private_ops(view: View, head: str, without: str) -> list[dict[str, Any]]:
+    """Names the first private ops of a delta: `[{changeset_id, ordinal}]`."""
+    delta = view.graph().reachable_not_from(head, [without])
+    rows = lethe_history.changeset_rows(view.connection, view.project_id, delta)
+    names = {row: changeset_id for changeset_id, row in rows.items()}
+    places = lethe_history.private_op_places(view.connection, view.project_id, list(names), MAX_NAMED_OPS)
+    return [{"changeset_id": names[row], "ordinal": ordinal} for row, ordinal in places]
 
 
 def private_in_delta(view: View, head: str, without: str) -> int:

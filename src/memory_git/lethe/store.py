@@ -17,7 +17,7 @@ import memory_git
 from memory_git.domain.canonical import sha256_hex
 from memory_git.domain.changeset import CreateRequest, read_request
 from memory_git.domain.envelope import MergeKeys
-from memory_git.domain.errors import Invalid, NotFound, Refused, Unavailable
+from memory_git.domain.errors import Invalid, NotFound, Refused
 from memory_git.domain.ids import SHARED_MAIN, check_project_id
 from memory_git.domain.policy import Audience
 from memory_git.domain.times import format_time
@@ -695,20 +695,11 @@ class LetheStore:
         if not to.is_absolute():
             raise Invalid("bad_path", "the directory to back up into is an absolute path")
         if not to.is_dir():
-            raise Unavailable("backup_directory", "the directory to back up into is not there")
+            raise Invalid("backup_directory", "the directory to back up into is not there: make it first")
         file = to / Path(self._database.place).name
         self._database.backup(file)
         content = file.read_bytes()
-        copy = open_database(file, SCHEMA, read_only=True)
-        with copy.read() as connection:
-            heads = {
-                project_id: {
-                    row.ref_name: row.head_changeset_id
-                    for row in lethe_history.list_refs(connection, project_id)
-                }
-                for project_id in lethe_history.list_projects(connection)
-            }
-        copy.close()
+        heads = _heads_of_copy(file)
         return {
             "file": file.name,
             "sha256": sha256_hex(content),
@@ -716,3 +707,21 @@ class LetheStore:
             "schema_version": len(SCHEMA.migrations),
             "at": format_time(self._sources.now()),
         }
+
+
+def _heads_of_copy(file: Path) -> dict[str, dict[str, str]]:
+    """Gives every ref's head in a backup, as it will be read; what reading leaves beside the file is taken away."""
+    copy = open_database(file, SCHEMA, read_only=True)
+    try:
+        with copy.read() as connection:
+            return {
+                project_id: {
+                    row.ref_name: row.head_changeset_id
+                    for row in lethe_history.list_refs(connection, project_id)
+                }
+                for project_id in lethe_history.list_projects(connection)
+            }
+    finally:
+        copy.close()
+        for ending in ("-wal", "-shm"):
+            file.with_name(file.name + ending).unlink(missing_ok=True)

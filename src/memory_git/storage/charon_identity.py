@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from memory_git.domain.errors import Unavailable
 from memory_git.storage.connection import Connection
 
 
@@ -58,7 +59,13 @@ _GRANT = "project_id, principal_id, scopes, refs, granted_by, created_at"
 
 def epoch(connection: Connection) -> int:
     """Gives the number that grows with every change of who may do what."""
-    return int(connection.value("SELECT value FROM identity_epoch"))
+    found = connection.value("SELECT value FROM identity_epoch")
+    if found is None:
+        raise Unavailable(
+            "database_damaged",
+            "charon.db has lost the row that says whose rights are current: restore a backup",
+        )
+    return int(found)
 
 
 def move_epoch(connection: Connection) -> None:

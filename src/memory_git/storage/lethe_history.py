@@ -438,6 +438,19 @@ def private_ops(connection: Connection, project_id: str, changeset_rows: Sequenc
     )
 
 
+def private_op_places(
+    connection: Connection, project_id: str, changeset_rows: Sequence[int], limit: int
+) -> list[tuple[int, int]]:
+    """Gives (changeset row, ordinal) of the first private ops of changesets."""
+    rows = connection.rows(
+        "SELECT changeset_row, ordinal FROM json_each(?) AS wanted CROSS JOIN op"
+        " ON project_id = ? AND changeset_row = wanted.value WHERE visibility = 'private'"
+        " ORDER BY changeset_row, ordinal LIMIT ?",
+        (json.dumps(changeset_rows), project_id, limit),
+    )
+    return [(int(row[0]), int(row[1])) for row in rows]
+
+
 def op_at(connection: Connection, project_id: str, changeset_row: int, ordinal: int) -> OpRow | None:
     """Gives one op, or None."""
     found = connection.row(
