@@ -20,7 +20,7 @@ from starlette.routing import Route
 from memory_git.charon.gate import Gate
 from memory_git.cli import charon
 from memory_git.cli.program import run
-from memory_git.cli.remote import RemoteGate
+from memory_git.client.remote import RemoteGate
 from memory_git.domain.errors import Invalid, Refused, Unavailable
 from memory_git.http.charon_app import create_charon_app
 from memory_git.http.serving import running

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 from memory_git.domain.errors import Unauthenticated, Unavailable
 
 if TYPE_CHECKING:
-    from memory_git.charon.gate import Caller, Gate, GateSettings
-    from memory_git.cli.remote import RemoteGate
+    from memory_git.charon.gate import Gate, GateSettings
     from memory_git.cli.settings import Settings
+    from memory_git.client.opening import AnyGate
+    from memory_git.client.remote import RemoteGate
     from memory_git.domain.envelope import MergeKeys
     from memory_git.lethe.protocol import Lethe
     from memory_git.lethe.store import LetheStore
     from memory_git.storage.sqlite import SqliteSettings
-
-    AnyGate = Gate | RemoteGate
 
 
 def merge_keys(settings: Settings) -> MergeKeys | None:
@@ -106,7 +105,7 @@ def durability(settings: Settings) -> SqliteSettings:
 
 def open_remote(settings: Settings) -> RemoteGate:
     """Gives the Charon at CHARON_URL, for the token of CHARON_TOKEN."""
-    from memory_git.cli.remote import RemoteGate
+    from memory_git.client.remote import RemoteGate
 
     charon = settings.charon
     if charon.token is None:
@@ -124,32 +123,6 @@ def gate_of(settings: Settings, *, reconciling: bool = False, remote: bool = Fal
         yield gate
     finally:
         gate.close()
-
-
-def acting(gate: AnyGate, principal: str | None) -> Caller:
-    """Gives who a command acts as: a named principal, else the first person added, else nobody but the operator.
-
-    At CHARON_URL it is the token that says who.
-    """
-    from memory_git.cli.remote import RemoteGate
-
-    if principal is not None:
-        return gate.as_principal(principal)
-    operator = gate.as_operator()
-    if isinstance(gate, RemoteGate):
-        return operator
-    person = first_person(gate)
-    return gate.as_principal(person) if person else operator
-
-
-def first_person(gate: AnyGate) -> str | None:
-    """Gives who was the first person added, of those not disabled, or None where there is nobody."""
-    people = [
-        (item["created_at"], item["principal_id"])
-        for item in gate.principals(gate.as_operator())
-        if item["kind"] == "human" and not item["disabled"]
-    ]
-    return str(min(people)[1]) if people else None
 
 
 def open_store(settings: Settings, *, begins: bool = False) -> LetheStore:

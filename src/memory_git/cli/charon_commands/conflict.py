@@ -39,7 +39,7 @@ def list_all(
 
     Example: charon conflict list --status open
     """
-    from memory_git.cli.opening import acting
+    from memory_git.client.opening import acting
 
     with local_gate(context, data_dir) as gate:
         found = gate.conflicts(acting(gate, principal), project, status, proposal_id)
@@ -73,7 +73,7 @@ def resolve(
 
     Example: charon conflict resolve 4f2a… --outcome both --note "Two environments" --as ann
     """
-    from memory_git.cli.opening import acting
+    from memory_git.client.opening import acting
 
     with local_gate(context, data_dir) as gate:
         found = gate.resolve_conflict(acting(gate, principal), project, conflict_id, outcome, note)

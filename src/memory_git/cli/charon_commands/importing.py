@@ -41,7 +41,7 @@ def command(
     Example: charon import memory.jsonl --project default --as builder
     """
     from memory_git.cli.charon_commands.taking_in import take_in
-    from memory_git.cli.opening import acting
+    from memory_git.client.opening import acting
     from memory_git.interchange.importing import read_import
 
     imported = read_import(path)

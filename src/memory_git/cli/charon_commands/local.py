@@ -13,8 +13,8 @@ from memory_git.cli.program import read_settings
 from memory_git.cli.render import json_option, write_document, write_fields, write_table
 
 if TYPE_CHECKING:
-    from memory_git.cli.opening import AnyGate
     from memory_git.cli.settings import Settings
+    from memory_git.client.opening import AnyGate
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

@@ -31,7 +31,7 @@ def command(context: click.Context, toolsets: str, data_dir: Path | None) -> Non
     """
     from memory_git.cli.charon_commands.local import local_settings, require_begun
     from memory_git.cli.opening import open_gate
-    from memory_git.cli.remote_road import require_safe
+    from memory_git.client.road import require_safe
     from memory_git.mcp.stdio import serve_stdio, serve_stdio_client
 
     settings = local_settings(context, data_dir)

@@ -80,7 +80,7 @@ def policy(
 
     Example: charon project policy default --set approvals_needed=2 --set verified_kinds=decision,fact
     """
-    from memory_git.cli.opening import acting
+    from memory_git.client.opening import acting
 
     changes = dict(_change(text) for text in settings)
     with local_gate(context, data_dir) as gate:

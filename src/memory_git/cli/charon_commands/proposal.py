@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memory_git.charon.gate import Caller
-    from memory_git.cli.opening import AnyGate
+    from memory_git.client.opening import AnyGate
 
 command = click.Group("proposal", help="Work proposed for accepted memory: review it, merge it.")
 _SHARED_MAIN = "refs/shared/main"
@@ -108,7 +108,7 @@ def list_all(
 
     Example: charon proposal list --project default --status open
     """
-    from memory_git.cli.opening import acting
+    from memory_git.client.opening import acting
 
     with local_gate(context, data_dir) as gate:
         page = gate.proposals(acting(gate, principal), project, status, limit, after)
@@ -326,7 +326,7 @@ def _do(
     as_json: bool,
 ) -> None:
     """Calls one verb in somebody's name and shows the proposal that it gives."""
-    from memory_git.cli.opening import acting
+    from memory_git.client.opening import acting
 
     with local_gate(context, data_dir) as gate:
         found = verb(gate, acting(gate, principal))

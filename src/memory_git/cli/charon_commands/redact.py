@@ -34,7 +34,7 @@ def command(
 
     Example: charon redact customer/4711 --project default --reason "Asked for by the customer"
     """
-    from memory_git.cli.opening import acting
+    from memory_git.client.opening import acting
 
     if lists == (memory_id is not None):
         raise click.UsageError("Give either MEMORY_ID or --list.")

@@ -63,7 +63,8 @@ def command(
     Example: charon serve --http 127.0.0.1:18484
     """
     from memory_git.cli.listening import log_to_stderr, names_of, tls_of
-    from memory_git.cli.opening import first_person, gate_settings, open_gate
+    from memory_git.cli.opening import gate_settings, open_gate
+    from memory_git.client.opening import first_person
     from memory_git.http.charon_app import create_charon_app
     from memory_git.http.serving import Serving, Where
     from memory_git.web.app import create_pages

@@ -19,7 +19,7 @@ from memory_git.interchange.importing import changes, in_changesets
 
 if TYPE_CHECKING:
     from memory_git.charon.gate import Caller
-    from memory_git.cli.opening import AnyGate
+    from memory_git.client.opening import AnyGate
     from memory_git.interchange.imported import Import
 
 PAGE = 200

@@ -1,8 +1,8 @@
-"""How the command line's requests travel to a running Charon.
+"""How the requests of a program travel to a running Charon.
 
 1. It is reached by HTTPS, or by HTTP on loopback: a token never leaves this machine in clear. Proxies of the environment are
    not asked.
-2. Nothing is sent twice: whether to try again is for who gave the command.
+2. Nothing is sent twice: whether to try again is for who asked.
 3. Problem documents are raised as the errors that they were; an answer of another shape is Unavailable `charon_failed`.
 """
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import json
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import httpx
 
@@ -25,7 +25,7 @@ _TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 
 
 class Road:
-    """The connection of one command to a Charon."""
+    """The connection of one program to a Charon."""
 
     def __init__(self, url: str, token: str) -> None:
         require_safe(url)
@@ -111,3 +111,8 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def part_of(name: str) -> str:
+    """Gives a name as one segment of a path."""
+    return quote(name, safe="")
