@@ -1,5 +1,6 @@
 """Erasing a memory through every version (10-operations, redaction): text and salts go, digests and structure stay.
 
+0. What is named is a memory, or an event that never became one.
 1. The lineage is followed both ways, in records and in ops: corrections with a new id and supersessions hold the same text.
 2. Versions, the payloads of ops that carry text, salts, event texts, claims, indexed words and stored conflicts are erased, in one
    transaction.
@@ -19,7 +20,7 @@ from memory_git.domain.errors import Invalid, NotFound
 from memory_git.domain.record import Record, record_from_bytes
 from memory_git.domain.times import format_time
 from memory_git.lethe.transaction import Transaction
-from memory_git.storage import lethe_conflicts, lethe_redaction
+from memory_git.storage import lethe_conflicts, lethe_events, lethe_redaction
 from memory_git.storage.lethe_redaction import RedactionRow
 
 
@@ -28,9 +29,9 @@ def redact(transaction: Transaction, memory_id: str, principal: str, reason: str
     if not reason.strip():
         raise Invalid("reason_needed", "say why the memory is erased")
     connection, project_id = transaction.connection, transaction.project_id
-    names = _lineage(transaction, memory_id)
+    names = _lineage(transaction, memory_id) or _event(transaction, memory_id)
     if not names:
-        raise NotFound("memory_not_found", "no such memory, or it is erased already")
+        raise NotFound("memory_not_found", "no such memory or event, or it is erased already")
     lethe_conflicts.erase(connection, project_id, _conflicts_naming(transaction, set(names)))
     versions = ops = events = 0
     for name in names:
@@ -76,6 +77,12 @@ def _lineage(transaction: Transaction, memory_id: str) -> list[str]:
             waiting |= _clones(record_from_bytes(body)) - found
         waiting |= lethe_redaction.joined_by_ops(transaction.connection, transaction.project_id, name) - found
     return sorted(found)
+
+
+def _event(transaction: Transaction, event_id: str) -> list[str]:
+    """Gives an event that never became a memory, where it has its text."""
+    event = lethe_events.get_event(transaction.connection, transaction.project_id, event_id)
+    return [event_id] if event is not None and event.content else []
 
 
 def _conflicts_naming(transaction: Transaction, names: set[str]) -> list[str]:

@@ -148,7 +148,20 @@ COVERED_ROUTES_APART = frozenset({"/live", "/openapi.json"})
 
 
 COVERED_COMMANDS_APART = frozenset(
-    ["serve", "mcp", "demo", "import", "backup", "restore", "reconcile", "completion", "secret", "oauth", "config", "doctor"]
+    [
+        "serve",
+        "mcp",
+        "demo",
+        "import",
+        "backup",
+        "restore",
+        "reconcile",
+        "completion",
+        "secret",
+        "oauth",
+        "config",
+        "doctor",
+    ]
 )
 """They serve, write, or work on the data directory alone: who may not see a memory is not let in there."""
 
