@@ -297,6 +297,13 @@ def test_a_state_is_read_whole_by_pages_and_one_by_one_with_history(lethe: Lethe
     assert lethe.memories("atlas", root)["total"] == 0
 
 
+def test_the_records_of_memories_at_states_are_those_of_each_one(lethe: Lethe, root: str) -> None:
+    head = commit(lethe, root, add("a", "one"), add("b", "two"), key="1")
+    found = lethe.records("atlas", [root, head], ["a", "b", "absent"])
+    assert found == {name: [lethe.memory("atlas", head, name)["record"]] for name in ("a", "b")}
+    assert lethe.records("atlas", [head], []) == {}
+
+
 def test_a_memory_id_of_any_script_travels_whole(lethe: Lethe, root: str) -> None:
     names = ["a b&c=d#e?f%2F/..", "日本語", "+", "🙂", "a;b"]
     head = commit(lethe, root, *(add(name, f"about {number}") for number, name in enumerate(names)), key="1")

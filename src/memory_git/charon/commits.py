@@ -30,6 +30,7 @@ from memory_git.charon.refs import (
     working_ref,
 )
 from memory_git.charon.shrinking import shrunk_faults
+from memory_git.charon.standings import Identity
 from memory_git.charon.steps import Steps
 from memory_git.domain.changeset import invalid_changeset
 from memory_git.domain.errors import Invalid, NotAllowed
@@ -93,6 +94,7 @@ def commit(
     parent_ids: Sequence[str] | None,
     idempotency_key: str | None,
     shrink_ok: bool,
+    identity: Identity | None,
 ) -> Steps[Json]:
     """Gives the steps of a commit to a ref of the caller's; their outcome is `{changeset, ref, replayed}`."""
     request = {
@@ -103,7 +105,7 @@ def commit(
     }
     key = idempotency_key or str(uuid7())
     stated = {**request, **work.stated(), "ops": list(work.ops), "idempotency_key": key}
-    passage = house.admits(caller, "commit", project, "memory.commit", **stated)
+    passage = house.admits(caller, identity, "commit", project, "memory.commit", **stated)
 
     def steps(passage: Passage) -> Steps[Json]:
         ref_name = ref or working_ref(passage)
@@ -140,10 +142,10 @@ def commit(
             "advance_ref": True,
             "create_ref_if_missing": True,
         }
-        changeset, replayed = yield house.creating(request)
+        changeset, replayed, moved = yield house.creating(request)
         passage.replayed = replayed
         passage.ids.update(changeset_id=changeset["changeset_id"], replayed=replayed)
-        ref_now = house.lethe.resolve_ref(passage.project_id, ref_name)
+        ref_now = moved or house.lethe.resolve_ref(passage.project_id, ref_name)
         return {"changeset": changeset, "ref": ref_now, "replayed": replayed}
 
     return (yield from house.changing(passage, steps))

@@ -17,6 +17,7 @@ from memory_git.charon.house import House
 from memory_git.charon.opening import GateSettings, close_house, open_house, utc_now
 from memory_git.charon.recovery import read_marker
 from memory_git.charon.sign_in import WebSession
+from memory_git.charon.standings import Identity
 from memory_git.charon.verbs_administration import AdministrationVerbs
 from memory_git.charon.verbs_memory import MemoryVerbs
 from memory_git.charon.verbs_oauth import OAuthVerbs
@@ -60,6 +61,10 @@ class Gate(MemoryVerbs, ProposalVerbs, AdministrationVerbs, OAuthVerbs):
         if isinstance(bearer, str) and oauth_tokens.is_access_token(bearer):
             return oauth_tokens.authenticate(self._house, bearer, surface)
         return obols.authenticate(self._house, bearer, surface)
+
+    def recognise(self, bearer: str, surface: str) -> tuple[Caller, Identity]:
+        """Gives the caller of a token with what holds for it now, for a call that begins at once; raises Unauthenticated."""
+        return obols.recognise(self._house, bearer, surface)
 
     def as_principal(self, principal_id: str, surface: str = "cli") -> Caller:
         """Gives a principal as the owner of the data directory may act in its name: its grants, and administration."""

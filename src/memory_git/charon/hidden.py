@@ -12,9 +12,10 @@ from typing import Any
 from uuid_utils import uuid7
 
 from memory_git.charon.house import House, Passage
-from memory_git.domain.errors import Fault, NotFound
+from memory_git.domain.errors import Fault
 from memory_git.domain.ops import RESULT_CHANNELS, TARGET_CHANNELS, Op
 from memory_git.domain.validate import check_ops
+from memory_git.lethe.protocol import Json
 
 _ABSENT = "names no memory at this state"
 _TAKEN = "the id is not free"
@@ -25,15 +26,15 @@ def hidden_faults(house: House, passage: Passage, parents: Sequence[str], raw: S
     """Gives a fault for each op that names a hidden memory, with the faults of form beside; empty when none is hidden."""
     fresh = _FreshIds()
     ops, form = check_ops(list(raw), fresh)
-    hidden: dict[str, bool] = dict.fromkeys(fresh.given, False)
+    named = [(op, field, memory_id) for op in ops for field, memory_id in _named(op)]
+    asked = {memory_id for _, _, memory_id in named} - set(fresh.given)
+    found = house.lethe.records(passage.project_id, parents, asked) if asked else {}
+    hidden = {memory_id for memory_id, records in found.items() if not _are_seen(passage, records)}
     faults = []
-    for op in ops:
-        for field, memory_id in _named(op):
-            if memory_id not in hidden:
-                hidden[memory_id] = _is_hidden(house, passage, parents, memory_id)
-            if hidden[memory_id]:
-                made = field == "resulting_event_id" and _makes(op)
-                faults.append(Fault(op.ordinal, field, _TAKEN if made else _ABSENT))
+    for op, field, memory_id in named:
+        if memory_id in hidden:
+            made = field == "resulting_event_id" and _makes(op)
+            faults.append(Fault(op.ordinal, field, _TAKEN if made else _ABSENT))
     return [*faults, *form] if faults else []
 
 
@@ -64,12 +65,7 @@ def _makes(op: Op) -> bool:
     return op.op_type in _MADE_BY or (op.op_type == "supersede_memory" and "content" in op.payload)
 
 
-def _is_hidden(house: House, passage: Passage, parents: Sequence[str], memory_id: str) -> bool:
-    for parent in parents:
-        try:
-            record = house.lethe.memory(passage.project_id, parent, memory_id)["record"]
-        except NotFound:
-            continue
-        if not passage.audience.admits(record["visibility"], record.get("owner_principal")):
-            return True
-    return False
+def _are_seen(passage: Passage, records: Sequence[Json]) -> bool:
+    return all(
+        passage.audience.admits(record["visibility"], record.get("owner_principal")) for record in records
+    )

@@ -163,8 +163,9 @@ class House:
         project: str | None,
         scopes: tuple[str, ...],
         request: dict[str, Any],
+        identity: Identity | None = None,
     ) -> Passage:
-        identity = self.identify(caller)
+        identity = identity or self.identify(caller)
         project_id = _named(caller, identity, project)
         call = self.call(caller, route, project_id, request)
         self.limits.call(caller, project_id)
@@ -210,17 +211,26 @@ class House:
         finally:
             self.turnstile.leave()
 
-    def creating(self, request: Mapping[str, Any]) -> Step[tuple[Json, bool]]:
-        """Gives the step of storing a changeset; a store that is elsewhere, or can't begin one, is waited for."""
-        soon = getattr(self.lethe, "create_changeset_soon", None)
-        now = partial(self.lethe.create_changeset, request)
+    def creating(self, request: Mapping[str, Any]) -> Step[tuple[Json, bool, Json | None]]:
+        """Gives the step of storing a changeset, with the ref as it moved it where the store says so; one elsewhere is waited for."""
+
+        def now() -> tuple[Json, bool, Json | None]:
+            return *self.lethe.create_changeset(request), None
+
+        soon = getattr(self.lethe, "commit_soon", None)
         return Step(now, partial(soon, request) if soon is not None else now_told(now))
 
     def admits(
-        self, caller: Caller, route: str, project: str | None, *scopes: str, **request: Any
+        self,
+        caller: Caller,
+        identity: Identity | None,
+        route: str,
+        project: str | None,
+        *scopes: str,
+        **request: Any,
     ) -> Passage:
-        """Lets a mutation in that goes on by `changing`."""
-        passage = self._let_in(caller, route, project, scopes, request)
+        """Lets a mutation in that goes on by `changing`; `identity` is what the caller's token was recognised as in this call."""
+        passage = self._let_in(caller, route, project, scopes, request, identity)
         self._require_changeable(passage)
         return passage
 

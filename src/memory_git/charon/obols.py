@@ -36,6 +36,11 @@ _UNKNOWN = "the token is absent or not known"
 
 def authenticate(house: House, bearer: str, surface: str) -> Caller:
     """Gives the caller of a token, or raises Unauthenticated."""
+    return recognise(house, bearer, surface)[0]
+
+
+def recognise(house: House, bearer: str, surface: str) -> tuple[Caller, Identity]:
+    """Gives the caller of a token with what holds for it now, or raises Unauthenticated."""
     found = _TOKEN.fullmatch(bearer) if isinstance(bearer, str) else None
     obol_id, secret = found.groups() if found else ("0" * 16, "0" * 64)
     identity = house.standings.by_token(obol_id)
@@ -47,7 +52,7 @@ def authenticate(house: House, bearer: str, surface: str) -> Caller:
         raise _unauthenticated(house, surface, identity, refusal.message) from None
     if not house.recovery_readonly:
         house.ledger.token_used(obol_id)
-    return caller_of(identity, surface)
+    return caller_of(identity, surface), identity
 
 
 def caller_of(identity: Identity, surface: str, *, local_operator: bool = False) -> Caller:

@@ -11,7 +11,7 @@ from typing import Any
 from uuid_utils import uuid7
 
 from memory_git.charon.house import House, Passage
-from memory_git.domain.errors import Fault, NotFound
+from memory_git.domain.errors import Fault
 from memory_git.domain.validate import check_ops
 
 LEAST = 200
@@ -26,24 +26,19 @@ RULE = (
 def shrunk_faults(house: House, passage: Passage, parents: Sequence[str], raw: Sequence[Any]) -> list[Fault]:
     """Gives a fault for each correction that shrinks its body to a tenth, with the faults of form beside; empty if none does."""
     ops, form = check_ops(list(raw), iter(lambda: str(uuid7()), None))
+    bodies = {
+        op.ordinal: (op.target_event_id, op.payload["content"])
+        for op in ops
+        if op.op_type == "correct_memory" and isinstance(op.payload.get("content"), str)
+    }
+    asked = {memory_id for memory_id, _ in bodies.values() if memory_id is not None}
+    stands = house.lethe.records(passage.project_id, parents, asked) if asked else {}
     faults = []
-    for op in ops:
-        body = op.payload.get("content")
-        if op.op_type != "correct_memory" or not isinstance(body, str) or op.target_event_id is None:
-            continue
-        before = _longest(house, passage, parents, op.target_event_id)
+    for ordinal, (memory_id, body) in bodies.items():
+        before = max(
+            (len(record.get("content") or "") for record in stands.get(memory_id or "", ())), default=0
+        )
         if before >= LEAST and len(body) * SHARE <= before:
             found = f"{len(body)} characters for {before}"
-            faults.append(Fault(op.ordinal, "payload.content", RULE, found))
+            faults.append(Fault(ordinal, "payload.content", RULE, found))
     return [*faults, *form] if faults else []
-
-
-def _longest(house: House, passage: Passage, parents: Sequence[str], memory_id: str) -> int:
-    lengths = [0]
-    for parent in parents:
-        try:
-            record = house.lethe.memory(passage.project_id, parent, memory_id)["record"]
-        except NotFound:
-            continue
-        lengths.append(len(record.get("content") or ""))
-    return max(lengths)

@@ -9,6 +9,7 @@ from memory_git.charon import commits, history, projects
 from memory_git.charon.caller import Caller
 from memory_git.charon.commits import Work
 from memory_git.charon.house import House
+from memory_git.charon.standings import Identity
 from memory_git.charon.steps import Steps, at_once
 from memory_git.lethe.protocol import Json
 
@@ -103,8 +104,9 @@ class MemoryVerbs:
         evidence: Sequence[Any] | None = None,
         verification: Sequence[Any] | None = None,
         shrink_ok: bool = True,
+        identity: Identity | None = None,
     ) -> Steps[Json]:
-        """Gives the steps of a commit, for a caller that waits on a loop."""
+        """Gives the steps of a commit, for a caller that waits on a loop; `identity` is what its token was recognised as just now."""
         work = Work(
             message,
             ops,
@@ -126,6 +128,7 @@ class MemoryVerbs:
             parent_ids=parent_ids,
             idempotency_key=idempotency_key,
             shrink_ok=shrink_ok,
+            identity=identity,
         )
 
     def memories(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
 import httpx
 
+from memory_git.domain.errors import NotFound
 from memory_git.domain.ids import check_project_id
 from memory_git.domain.policy import Audience
 from memory_git.lethe import wire
@@ -160,6 +161,20 @@ class LetheClient:
     def memory(self, project_id: str, head: str, memory_id: str, audience: Audience | None = None) -> Json:
         """Gives one memory at a state."""
         return self._road.get(_at(project_id, "memories/one"), id=memory_id, head=head, **_for(audience))
+
+    def records(
+        self, project_id: str, heads: Collection[str], memory_ids: Collection[str]
+    ) -> dict[str, list[Json]]:
+        """Gives what stands of memories at states, asked one by one."""
+        found: dict[str, list[Json]] = {}
+        for head in heads:
+            for memory_id in memory_ids:
+                try:
+                    record = self.memory(project_id, head, memory_id)["record"]
+                except NotFound:
+                    continue
+                found.setdefault(memory_id, []).append(record)
+        return found
 
     def memory_history(
         self, project_id: str, head: str, memory_id: str, audience: Audience | None = None

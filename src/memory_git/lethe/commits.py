@@ -6,7 +6,7 @@ In the order of the code: replay, project and parents, ref, base state, ops on i
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from memory_git.domain import trie
@@ -55,11 +55,13 @@ FEW_OPS = 16
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """A stored changeset, with the request and the rows of its ops; without them where an earlier equal request stored it."""
+    """A stored changeset, with the request, the rows of its ops and the ref that it moved; without them where an earlier equal
+    request stored it."""
 
     row: ChangesetRow
     ops: tuple[OpRow, ...] = ()
     request: CreateRequest | None = None
+    ref: RefRow | None = None
 
 
 def create_changeset(transaction: Transaction, feed: Feed, request: CreateRequest) -> Created:
@@ -75,7 +77,8 @@ def create_changeset(transaction: Transaction, feed: Feed, request: CreateReques
     created = _store(transaction, request, parents)
     transaction.connection.memo["changeset", created.row.changeset_id] = created.row
     if request.advance_ref:
-        _advance(transaction, feed, request, ref, created.row.changeset_id)
+        moved = _advance(transaction, feed, request, ref, created.row.changeset_id)
+        return replace(created, ref=moved)
     return created
 
 
@@ -117,12 +120,13 @@ def _target_ref(transaction: Transaction, request: CreateRequest, parents: list[
 
 def _advance(
     transaction: Transaction, feed: Feed, request: CreateRequest, ref: RefRow | None, changeset_id: str
-) -> None:
+) -> RefRow:
     by = request.author_principal
     if ref is None:
-        create_ref(transaction, feed, request.ref_name, changeset_id, by, protected=False, reason="commit")
-    else:
-        move_ref(transaction, feed, ref, changeset_id, by, "commit")
+        return create_ref(
+            transaction, feed, request.ref_name, changeset_id, by, protected=False, reason="commit"
+        )
+    return move_ref(transaction, feed, ref, changeset_id, by, "commit")
 
 
 @dataclass(frozen=True, slots=True)

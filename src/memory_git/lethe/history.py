@@ -177,6 +177,20 @@ def memory(view: View, head: str, memory_id: str, audience: Audience | None) -> 
     }
 
 
+def records(
+    view: View, heads: Collection[str], memory_ids: Collection[str]
+) -> dict[str, list[dict[str, Any]]]:
+    """Gives by memory id the records at any of the states."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for head in heads:
+        state = StoredState(view, view.roots(head))
+        for memory_id in memory_ids:
+            entry = state.entry(memory_id)
+            if entry is not None:
+                found.setdefault(memory_id, []).append(view.record(entry).to_json())
+    return found
+
+
 def memory_history(view: View, head: str, memory_id: str, audience: Audience | None) -> dict[str, Any]:
     """Gives every version of a memory that is reachable from a head, newest first, as far as the audience may see.
 

@@ -36,7 +36,7 @@ Verification   {ok, project_id, checked: {kind: count}, faults: [{kind, object_i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from memory_git.domain.policy import Audience
@@ -155,6 +155,12 @@ class Lethe(Protocol):
 
     def memory(self, project_id: str, head: str, memory_id: str, audience: Audience | None = None) -> Json:
         """Gives one Entry at a state, with `relationships` and a `proof`. NotFound for an absent or unreadable one."""
+        ...
+
+    def records(
+        self, project_id: str, heads: Collection[str], memory_ids: Collection[str]
+    ) -> Mapping[str, list[Json]]:
+        """Gives by memory id what stands of it at any of the states: records, in the order of the heads; absent ones are left out."""
         ...
 
     def memory_history(

@@ -6,7 +6,7 @@ verbs call; here stand only opening, closing, and which verb is a read and which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -287,16 +287,33 @@ class LetheStore:
         self, request: Mapping[str, Any], told: Callable[[], None]
     ) -> Callable[[], tuple[Json, bool]]:
         """Begins the same without waiting, and gives what to call for the answer once `told` was called, in the writer's thread."""
-        with self._figures.refusals(of_creation=True):
-            read = self._read(request)
-            turn = commit_turn(read, self._caches)
-            done = self._database.write_soon(partial(self._create, read), told, turn)
+        done = self._create_soon(request, told)
 
         def answer() -> tuple[Json, bool]:
             with self._figures.refusals(of_creation=True):
                 return self._answered(done())
 
         return answer
+
+    def commit_soon(
+        self, request: Mapping[str, Any], told: Callable[[], None]
+    ) -> Callable[[], tuple[Json, bool, Json | None]]:
+        """Begins the same; the answer has the ref as the changeset moved it beside, None where an earlier request did."""
+        done = self._create_soon(request, told)
+
+        def answer() -> tuple[Json, bool, Json | None]:
+            with self._figures.refusals(of_creation=True):
+                created = done()
+                ref = refs.shown_ref(created.ref) if created.ref is not None else None
+                return *self._answered(created), ref
+
+        return answer
+
+    def _create_soon(self, request: Mapping[str, Any], told: Callable[[], None]) -> Callable[[], Created]:
+        with self._figures.refusals(of_creation=True):
+            read = self._read(request)
+            turn = commit_turn(read, self._caches)
+            return self._database.write_soon(partial(self._create, read), told, turn)
 
     def _create_changeset(self, request: Mapping[str, Any]) -> tuple[Json, bool]:
         with self._figures.refusals(of_creation=True):
@@ -396,6 +413,13 @@ class LetheStore:
         """Gives one memory at a state, with its proof."""
         with self._view(project_id) as view:
             return history.memory(view, head, memory_id, audience)
+
+    def records(
+        self, project_id: str, heads: Collection[str], memory_ids: Collection[str]
+    ) -> dict[str, list[Json]]:
+        """Gives what stands of memories at states, on one snapshot."""
+        with self._view(project_id) as view:
+            return history.records(view, heads, memory_ids)
 
     def memory_history(
         self, project_id: str, head: str, memory_id: str, audience: Audience | None = None

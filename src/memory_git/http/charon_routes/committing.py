@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from memory_git.charon.gate import Gate
 from memory_git.domain.errors import Corrupt, Refused
-from memory_git.http.charon_routes.parts import caller_of
+from memory_git.http.charon_routes.parts import caller_of, obol_of
 from memory_git.http.charon_routes.requests import CommitRequest
 from memory_git.http.problems import invalid_request, refused
 from memory_git.http.quick import Road, send_json, stepped
@@ -42,14 +42,19 @@ def commit_road(gate: Gate) -> Road:
 
 async def _commit(gate: Gate, request: Request) -> dict[str, Any]:
     check_query(request, ())
-    body, size = await read_object(request, CREATE_BYTES)
+    try:
+        body, size = await read_object(request, CREATE_BYTES)
+    except Refused:
+        caller_of(request)  # who is not known learns nothing of the body but that
+        raise
     take(request, body)
     project = request.path_params["project"]
     if size >= INLINE_BYTES or not gate.takes_steps:
         return await run_in_threadpool(lambda: gate.commit(caller_of(request), project, **_read(body)))
-    caller, work = caller_of(request), _read(body)
+    caller, identity = gate.recognise(obol_of(request), "http")
+    work = _read(body)
     if _is_plain(work):
-        return await stepped(gate.commit_steps(caller, project, **work))
+        return await stepped(gate.commit_steps(caller, project, identity=identity, **work))
     return await run_in_threadpool(lambda: gate.commit(caller, project, **work))
 
 

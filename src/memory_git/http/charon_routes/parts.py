@@ -27,12 +27,17 @@ async def _gate(request: Request) -> Gate:
 
 
 def caller_of(request: Request) -> Caller:
-    """Gives who calls, by the obol in the Authorization header; a session cookie opens no route of the API."""
+    """Gives who calls, by the obol in the Authorization header."""
+    gate: Gate = request.app.state.gate
+    return gate.authenticate(obol_of(request), "http")
+
+
+def obol_of(request: Request) -> str:
+    """Gives the obol of a request, or raises Unauthenticated; a session cookie opens no route of the API."""
     obol = bearer(request)
     if not obol:
         raise Unauthenticated("unauthenticated", "send an obol: Authorization: Bearer obol_...")
-    gate: Gate = request.app.state.gate
-    return gate.authenticate(obol, "http")
+    return obol
 
 
 TheGate = Annotated[Gate, Depends(_gate)]
