@@ -90,6 +90,7 @@ def open_house(settings: GateSettings, now: Callable[[], datetime] = utc_now) ->
     anchor = Anchor(settings.anchor_path or settings.data_dir / "anchor")
     _require_gate(settings, anchor)
     marker = recovery.read_marker(settings.marker)
+    _require_restored(settings, marker)
     house = _first_opened(settings, keys, anchor, now, marker)
     try:
         found = recovery.assess(house, marker, anchor, keys.ledger)
@@ -208,6 +209,20 @@ def _require_gate(settings: GateSettings, anchor: Anchor) -> None:
             f"{place.parent} holds no charon.db, and {file.path} is of a gate that was here: restore it from a backup "
             "(`charon restore`), or move the journal away to begin a new gate",
         )
+
+
+def _require_restored(settings: GateSettings, marker: Marker | None) -> None:
+    """Refuses a folder into which a restore was cut off: opening it would make the databases that it lacks, empty."""
+    if marker is None or marker.manifest is None:
+        return
+    places = [settings.place, *([settings.store_place] if settings.lethe_url is None else [])]
+    for place in places:
+        if isinstance(place, Path) and not place.exists():
+            raise Unavailable(
+                "database_absent",
+                f"the restore into {settings.data_dir} did not come to its end, {place.name} is not there: "
+                "empty the folder, keys/ and anchor/ apart, and restore again",
+            )
 
 
 def _open_lethe(settings: GateSettings, keys: Keys, *, read_only: bool) -> LetheStore | LetheClient:

@@ -158,7 +158,7 @@ def _fault(
     if any(one.link != other.link for one, other in zip(rows, stored, strict=False)):
         return DIFFERS
     if restored and marker is not None:
-        needed = ((marker.manifest or {}).get("journal") or {}).get("seq", len(stored))
+        needed = ((marker.manifest or {}).get("journal") or {}).get("seq", _before(marker, stored))
         if not rows or len(rows) < needed:
             return MISSING
     return SET_BACK if ahead and not restored else ""
@@ -166,6 +166,12 @@ def _fault(
 
 def _epoch_of(marker: Marker, rows: Sequence[JournalRow]) -> bool:
     return any(row.view.get("restore_id") == marker.restore_id for row in rows)
+
+
+def _before(marker: Marker, stored: Sequence[JournalRow]) -> int:
+    """Counts the entries that the database had before this restore made its own: one that was cut off has them in no file yet."""
+    own = (place for place, row in enumerate(stored) if row.view.get("restore_id") == marker.restore_id)
+    return next(own, len(stored))
 
 
 def _ahead(anchored: Heads, heads: Heads) -> Heads:
