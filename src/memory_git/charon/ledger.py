@@ -93,7 +93,7 @@ class Ledger:
             text = canonical_bytes(dict(request))
         except Refused:
             text = b"not I-JSON"
-        return hmac_hex(self._secret(self._keys.ledger.signing_key_id), b"request\0" + text)
+        return hmac_hex(self._signing()[1], b"request\0" + text)
 
     def intend(self, call: Call, ids: Ids, work: Callable[[Connection, int], T]) -> T:
         """Writes an intent and what belongs to it in one durable transaction; `work` gets the intent's seq."""
@@ -323,9 +323,9 @@ class Ledger:
     def _append(self, connection: Connection, chain: str, view: Mapping[str, Any]) -> int:
         connection.lock("ref", chain, _PLACE)
         last, previous = charon_ledger.head(connection, chain)
-        key_id = self._keys.ledger.signing_key_id
+        key_id, secret = self._signing()
         full = {**view, "project_id": chain, "seq": last + 1, "key_id": key_id}
-        link = link_keyed(self._secret(key_id), previous, full)
+        link = link_keyed(secret, previous, full)
         row = LedgerRow(chain, last + 1, previous, link, full, full["kind"], full["intent_seq"])
         charon_ledger.append(connection, row)
         connection.after_commit(lambda: self._move(chain, last + 1, link))
@@ -336,11 +336,13 @@ class Ledger:
             self._moved[chain] = (seq, link)
         self._wake.set()
 
-    def _secret(self, key_id: str) -> bytes:
-        secret = self._keys.ledger.secret(key_id)
+    def _signing(self) -> tuple[str, bytes]:
+        """Gives the key that signs now, with its id; the file is looked at once."""
+        ring = self._keys.ledger
+        secret = ring.secret(ring.signing_key_id)
         if secret is None:
             raise Unavailable("key_damaged", "the ledger key is absent")
-        return secret
+        return ring.signing_key_id, secret
 
     def _trail(self) -> None:
         while not self._stopping:
