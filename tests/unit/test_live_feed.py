@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memory_git.http.live import live_answer
+from memory_git.http.positions import SealedPositions
 from memory_git.http.serving import running
 from memory_git.lethe.feed import Feed
 
@@ -67,6 +68,39 @@ def test_a_reader_that_comes_again_gets_what_it_missed(served: tuple[Feed, httpx
         assert read(answer.iter_lines())["id"] == missed.position
     with client.stream("GET", "/live", headers={"Last-Event-ID": "gone-1"}) as answer:
         assert read(answer.iter_lines())["event"] == "reset"
+
+
+def test_what_a_client_is_told_of_a_position_counts_nothing_and_leads_back_to_it() -> None:
+    feed, positions = Feed(), SealedPositions()
+
+    async def live(request: Request) -> Response:
+        last = request.headers.get("last-event-id")
+        return live_answer(feed, last, lambda event: event.project_id != "hidden", positions)
+
+    app = Starlette(routes=[Route("/live", live)])
+    with running(app, on_stop=feed.close) as where, httpx.Client(base_url=where.url) as client:
+        with client.stream("GET", "/live") as answer:
+            lines = answer.iter_lines()
+            next(lines)
+            feed.publish("ref_moved", "atlas", ref_name="first")
+            first = read(lines)
+            for _ in range(1000):
+                feed.publish("ref_moved", "hidden")
+            feed.publish("ref_moved", "atlas", ref_name="second")
+            second = read(lines)
+        assert len(first["id"]) == len(second["id"])
+        assert positions.sealed(feed.position) != positions.sealed(feed.position)
+        with client.stream("GET", "/live", headers={"Last-Event-ID": first["id"]}) as answer:
+            assert '"ref_name":"second"' in read(answer.iter_lines())["data"]
+        for foreign in (
+            feed.position,
+            "",
+            SealedPositions().sealed(feed.position),
+            "x" * 300,
+            first["id"][:-1],
+        ):
+            with client.stream("GET", "/live", headers={"Last-Event-ID": foreign or "-"}) as answer:
+                assert read(answer.iter_lines())["event"] == "reset"
 
 
 def test_the_stream_ends_with_the_server_and_holds_nothing_up() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Annotated
 
 from fastapi import FastAPI, Header, Request
@@ -26,6 +27,7 @@ from memory_git.http.live import live_answer
 from memory_git.http.metrics import FaceMetrics, Observed
 from memory_git.http.oauth_app import Challenged, oauth_app
 from memory_git.http.openapi import answers, describe, plain
+from memory_git.http.positions import SealedPositions
 from memory_git.http.problems import JsonAnswer, install_problems
 from memory_git.http.quick import Quick
 
@@ -104,6 +106,7 @@ def create_charon_app(
     app.state.gate = gate
     app.state.mcp = mcp
     app.state.metrics = FaceMetrics("charon")
+    app.state.positions = SealedPositions()
     install_problems(app)
     for part in (routes, memory.routes, proposals.routes, administration.routes):
         app.include_router(part)
@@ -150,7 +153,8 @@ def metrics(request: Request, gate: TheGate, caller: By) -> Response:
 
 @routes.get("/api/v1/live", response_class=StreamingResponse, responses=plain("text/event-stream"))
 async def live(
-    gate: TheGate, caller: By, last_event_id: Annotated[str | None, Header()] = None
+    request: Request, gate: TheGate, caller: By, last_event_id: Annotated[str | None, Header()] = None
 ) -> StreamingResponse:
     """Streams what moves and what is proposed, as far as the caller may see it."""
-    return live_answer(gate.feed, last_event_id, lambda event: gate.may_see(caller, event))
+    sees = partial(gate.may_see, caller)
+    return live_answer(gate.feed, last_event_id, sees, request.app.state.positions)
