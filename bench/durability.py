@@ -3,7 +3,8 @@
 `lost_acknowledged`: changesets that a writer was told are durable and that its branch does not hold afterwards.
 `spurious_refusals`: refusals of writers whose branch and memories nobody else touches.
 Each process has four threads (`bench.writers own`). About every second one is killed with SIGKILL and started again, until enough
-is acknowledged; then all are killed, and the store is opened, verified and read.
+is acknowledged; then all are killed, and the store is opened, verified and read. On SQLite, and on PostgreSQL, whose server crashes
+and comes back now and then: what it refuses meanwhile by name is not spurious.
 """
 
 from __future__ import annotations
@@ -16,14 +17,25 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from bench.alternating import Json
 from bench.figures import Figure, progress
 from bench.fixtures import Fixtures
 from bench.ours import PROJECT
 from bench.processes import ROOT
+from bench.writers import AWAY
 from memory_git.lethe.store import LetheStore
+from memory_git.storage.lethe_schema import SCHEMA
+from memory_git.storage.postgres_migrate import migrate
+from memory_git.storage.postgres_url import DatabaseUrl
+
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+from postgres_server import Server, new_server  # type: ignore[import-not-found]
 
 _PROCESSES, _LANES = 8, 4
-_QUICK, _FULL = 6_000, 52_000
+_QUICK = {"sqlite": 4_000, "postgresql": 2_000}
+_FULL = {"sqlite": 40_000, "postgresql": 13_000}
+_CRASH_EVERY = 5
 _BETWEEN_KILLS_S = 0.8
 _LONGEST_S = 600.0
 
@@ -31,8 +43,8 @@ _LONGEST_S = 600.0
 class _Writers:
     """Some processes of `bench.writers own`, and what they were told."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, place: Path | str) -> None:
+        self._place = place
         self._lock = threading.Lock()
         self.acknowledged: list[tuple[str, str]] = []
         self.refused: Counter[str] = Counter()
@@ -42,7 +54,7 @@ class _Writers:
 
     def _start(self, who: int) -> subprocess.Popen[str]:
         child = subprocess.Popen(
-            [sys.executable, "-m", "bench.writers", "own", str(self._folder), str(who), str(_LANES)],
+            [sys.executable, "-m", "bench.writers", "own", str(self._place), str(who), str(_LANES)],
             cwd=ROOT,
             stdout=subprocess.PIPE,
             text=True,
@@ -87,51 +99,83 @@ def run(fixtures: Fixtures, *, quick: bool) -> list[Figure]:
     """Gives the figures of this benchmark."""
     folder = fixtures.scratch / "durability"
     folder.mkdir()
-    store = LetheStore.open(folder / "lethe.db", merge_keys=None)
-    store.init_project(PROJECT)
-    store.close()
-    writers = _write(folder, _QUICK if quick else _FULL)
-    lost, faults = _missing(folder, writers.acknowledged)
-    assert not faults, f"verify finds faults: {faults[:3]}"
-    said = {"acknowledged": len(writers.acknowledged), "killed": writers.killed, "engine": "sqlite"}
-    note = f"{said['acknowledged']:,} acknowledged, {said['killed']} processes killed, SQLite"
-    progress(f"lost_acknowledged {len(lost)}, refused {dict(writers.refused)} ({note})")
-    count = len(writers.acknowledged)
+    wanted = _QUICK if quick else _FULL
+    runs = [_trial("sqlite", folder, wanted["sqlite"], None)]
+    server = new_server()
+    try:
+        url = f"{server.url}?schema=durability"
+        migrate(DatabaseUrl.parse(url, SCHEMA.name), SCHEMA)
+        runs.append(_trial("postgresql", url, wanted["postgresql"], server))
+    finally:
+        server.close()
+    count, lost, spurious = (
+        sum(item[name] for item in runs) for name in ("acknowledged", "lost", "spurious")
+    )
+    note = "; ".join(
+        f"{item['engine']}: {item['acknowledged']:,} acknowledged, {item['killed']} processes killed, {item['crashes']} server crashes"
+        for item in runs
+    )
+    progress(f"lost_acknowledged {lost}, spurious_refusals {spurious} ({note})")
     return [
-        Figure("lost_acknowledged", len(lost), count, [{**said, "lost": lost[:20]}], note=note),
-        Figure(
-            "spurious_refusals",
-            writers.refused.total(),
-            count,
-            [{**said, "refused": dict(writers.refused)}],
-            note=note,
-        ),
+        Figure("lost_acknowledged", lost, count, runs, note=note),
+        Figure("spurious_refusals", spurious, count, runs, note=note),
     ]
 
 
-def _write(folder: Path, wanted: int) -> _Writers:
-    """Lets the writers write until enough is acknowledged, killing one after the other."""
+def _trial(engine: str, place: Path | str, wanted: int, server: Server | None) -> Json:
+    """Lets the writers write on one engine, and tells what was lost."""
+    store = _opened(place)
+    store.init_project(PROJECT)
+    store.close()
+    writers, crashes = _write(place, wanted, server)
+    lost, faults = _missing(place, writers.acknowledged)
+    assert not faults, f"verify finds faults: {faults[:3]}"
+    spurious = {code: count for code, count in writers.refused.items() if not (server and code in AWAY)}
+    return {
+        "engine": engine,
+        "acknowledged": len(writers.acknowledged),
+        "killed": writers.killed,
+        "crashes": crashes,
+        "lost": len(lost),
+        "lost_names": lost[:20],
+        "spurious": sum(spurious.values()),
+        "refused": dict(writers.refused),
+    }
+
+
+def _write(place: Path | str, wanted: int, server: Server | None) -> tuple[_Writers, int]:
+    """Lets the writers write until enough is acknowledged, killing one after the other, and the server at times."""
     draw = random.Random(8)
-    writers = _Writers(folder)
+    writers = _Writers(place)
     until = time.monotonic() + _LONGEST_S
+    kills = crashes = 0
     try:
         while len(writers.acknowledged) < wanted and time.monotonic() < until:
             time.sleep(_BETWEEN_KILLS_S * draw.uniform(0.5, 1.5))
             writers.kill_one(draw.randrange(_PROCESSES))
+            kills += 1
+            if server is not None and kills % _CRASH_EVERY == 2:
+                server.stop("immediate")
+                server.start()
+                crashes += 1
     finally:
         writers.end()
-    return writers
+    return writers, crashes
 
 
-def _missing(folder: Path, acknowledged: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
+def _missing(place: Path | str, acknowledged: list[tuple[str, str]]) -> tuple[list[str], list[str]]:
     """Gives what was acknowledged and is not there, and what verify finds."""
-    store = LetheStore.open(folder / "lethe.db", merge_keys=None)
+    store = _opened(place)
     held = {row["ref_name"]: _log(store, row["ref_name"]) for row in store.list_refs(PROJECT)}
     faults = [
         f"{fault['kind']} {fault['object_id']}: {fault['why']}" for fault in store.verify(PROJECT)["faults"]
     ]
     store.close()
     return [name for name, ref in acknowledged if name not in held.get(ref, set())], faults
+
+
+def _opened(place: Path | str) -> LetheStore:
+    return LetheStore.open(place / "lethe.db" if isinstance(place, Path) else place, merge_keys=None)
 
 
 def _log(store: LetheStore, ref: str) -> set[str]:

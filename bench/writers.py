@@ -15,15 +15,19 @@ import secrets
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bench.ours import PROJECT, add
-from memory_git.domain.errors import Refused
+from memory_git.domain.errors import NotFound, Refused, Unavailable
+from memory_git.domain.ids import SHARED_MAIN
 from memory_git.lethe.store import LetheStore
 
 CONTENDED = "refs/topics/contended"
 _MEMORIES_OF_A_LANE = 1_000_000
+AWAY = ("database_unreachable", "outcome_unknown")
+"""How a writer is refused while the database server is away."""
 
 
 def own_ref(who: int, lane: int) -> str:
@@ -50,17 +54,37 @@ def request(ref: str, head: str, op: dict[str, Any]) -> dict[str, Any]:
 def own(store: LetheStore, who: int, lane: int) -> None:
     """Commits for ever to a branch of its own, from where the last life of this writer left it."""
     ref = own_ref(who, lane)
-    heads = {row["ref_name"]: row["head_changeset_id"] for row in store.list_refs(PROJECT)}
-    head = heads.get(ref) or store.init_project(PROJECT)["changeset"]["changeset_id"]
-    first = (who * 100 + lane) * _MEMORIES_OF_A_LANE + int(store.memories(PROJECT, head, limit=1)["total"])
+    root = _patiently(lambda: store.resolve_ref(PROJECT, SHARED_MAIN)["head_changeset_id"])
+    head = _head_after(store, ref, root)
+    held = _patiently(lambda: store.memories(PROJECT, head, limit=1)["total"])
+    first = (who * 100 + lane) * _MEMORIES_OF_A_LANE + int(held)
     for number in itertools.count(first):
         try:
             made, _ = store.create_changeset(request(ref, head, add(number, f"note {number} of {ref}")))
         except Refused as refused:
             os.write(1, f"refused {refused.code}\n".encode())
+            if refused.code in AWAY:
+                head = _head_after(store, ref, head)
             continue
         head = made["changeset_id"]
         os.write(1, f"acknowledged {head} {ref}\n".encode())
+
+
+def _head_after(store: LetheStore, ref: str, head: str) -> str:
+    """Gives where a branch stands once the database is back: whether the last commit landed was not known."""
+    try:
+        return str(_patiently(lambda: store.resolve_ref(PROJECT, ref)["head_changeset_id"]))
+    except NotFound:
+        return head
+
+
+def _patiently(call: Callable[[], Any]) -> Any:
+    """Gives what a call gives once the database is there."""
+    while True:
+        try:
+            return call()
+        except Unavailable:
+            time.sleep(0.1)
 
 
 def contend(store: LetheStore, writer: int, until: float, landed: dict[int, int]) -> None:
@@ -81,7 +105,7 @@ def contend(store: LetheStore, writer: int, until: float, landed: dict[int, int]
 def main(mode: str, folder: str, who: str, lanes: str, seconds: str = "0") -> None:
     """Runs the threads of one process."""
     place = folder if "://" in folder else Path(folder) / "lethe.db"
-    store = LetheStore.open(place, merge_keys=None)
+    store = _patiently(lambda: LetheStore.open(place, merge_keys=None))
     landed: dict[int, int] = {}
     if mode == "contend":
         print("ready", flush=True)

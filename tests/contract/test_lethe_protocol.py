@@ -536,3 +536,17 @@ def test_a_refs_log_is_read_whole_or_beyond_a_move(lethe: Lethe, root: str) -> N
     assert [move["seq"] for move in whole] == [1, 2, 3, 4, 5]
     assert lethe.ref_log("atlas", BRANCH, after=2, limit=2) == whole[2:4]
     assert lethe.ref_log("atlas", BRANCH, after=5) == []
+
+
+def test_refs_advances_and_redactions_are_read_whole_or_by_pages(lethe: Lethe, root: str) -> None:
+    head = root
+    for number in range(5):
+        head = commit(lethe, head, add(f"m{number}", "one"), key=str(number))
+        lethe.create_branch("atlas", f"refs/topics/t{number}", head, "builder")
+        lethe.redact("atlas", f"m{number}", principal="officer", reason="asked for")
+    refs, redactions = lethe.list_refs("atlas"), lethe.list_redactions("atlas")
+    names = [ref["ref_name"] for ref in refs]
+    assert lethe.list_refs("atlas", after=names[1], limit=2) == refs[2:4]
+    assert lethe.list_refs("atlas", after=names[-1], limit=2) == []
+    assert lethe.list_redactions("atlas", after=redactions[1]["seq"], limit=2) == redactions[2:4]
+    assert lethe.list_advances("atlas", after=0, limit=2) == lethe.list_advances("atlas") == []

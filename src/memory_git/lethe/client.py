@@ -15,6 +15,9 @@ from memory_git.lethe import wire
 from memory_git.lethe.client_road import UNBOUNDED, Road, content_of, part
 from memory_git.lethe.protocol import Json
 
+PAGE = 1000
+"""The most rows of a page."""
+
 
 class LetheClient:
     """The protocol of `lethe.protocol.Lethe`, met by a server elsewhere."""
@@ -42,9 +45,18 @@ class LetheClient:
         body = {"ref_name": ref_name, "head_changeset_id": head_changeset_id, "principal": principal}
         return self._road.post(_at(project_id, "branches"), body | {"protected": protected})
 
-    def list_refs(self, project_id: str) -> list[Json]:
-        """Gives all refs, by name."""
-        return self._road.rows(_at(project_id, "refs"))
+    def list_refs(self, project_id: str, *, after: str = "", limit: int | None = None) -> list[Json]:
+        """Gives refs by name, page by page where all are asked for."""
+        path = _at(project_id, "refs")
+        if limit is not None:
+            return self._road.rows(path, after=after, limit=limit)
+        found: list[Json] = []
+        while True:
+            page = self._road.rows(path, after=after, limit=PAGE)
+            found += page
+            if len(page) < PAGE:
+                return found
+            after = page[-1]["ref_name"]
 
     def resolve_ref(self, project_id: str, ref_name: str, at: str | None = None) -> Json:
         """Gives a ref, as it is or was."""
@@ -54,16 +66,7 @@ class LetheClient:
         self, project_id: str, ref_name: str, *, after: int = 0, limit: int | None = None
     ) -> list[Json]:
         """Gives the moves of a ref, page by page where all are asked for."""
-        path = _at(project_id, "refs/log")
-        if limit is not None:
-            return part(self._road.get(path, name=ref_name, after=after, limit=limit), "moves", list)
-        moves: list[Json] = []
-        while True:
-            page = self._road.get(path, name=ref_name, after=after)
-            moves += part(page, "moves", list)
-            if page.get("next") is None:
-                return moves
-            after = page["next"]
+        return self._pages(_at(project_id, "refs/log"), "moves", after, limit, name=ref_name)
 
     def advance_ref(
         self, project_id: str, ref_name: str, expected_head: str, new_head: str, principal: str = "system"
@@ -325,14 +328,14 @@ class LetheClient:
             self._road.send("POST", _at(project_id, "redact"), body=body, timeout=UNBOUNDED), dict
         )
 
-    def list_redactions(self, project_id: str) -> list[Json]:
-        """Gives the redactions of a project."""
-        return part(self._road.get(_at(project_id, "redactions")), "redactions", list)
+    def list_redactions(self, project_id: str, *, after: int = 0, limit: int | None = None) -> list[Json]:
+        """Gives the redactions of a project, page by page where all are asked for."""
+        return self._pages(_at(project_id, "redactions"), "redactions", after, limit)
 
     # the store itself
-    def list_advances(self, project_id: str) -> list[Json]:
-        """Gives the protected advances."""
-        return part(self._road.get(_at(project_id, "advances")), "advances", list)
+    def list_advances(self, project_id: str, *, after: int = 0, limit: int | None = None) -> list[Json]:
+        """Gives the protected advances, page by page where all are asked for."""
+        return self._pages(_at(project_id, "advances"), "advances", after, limit)
 
     def verify(self, project_id: str, progress: Callable[[str, int, int], None] | None = None) -> Json:
         """Recomputes a project; over HTTP progress is said once, at the end."""
@@ -342,6 +345,18 @@ class LetheClient:
             for kind, count in found["checked"].items():
                 progress(kind, count, count)
         return found
+
+    def _pages(self, path: str, listed: str, after: int, limit: int | None, **query: Any) -> list[Json]:
+        """Gives a page of a list, or all of its pages."""
+        if limit is not None:
+            return part(self._road.get(path, after=after, limit=limit, **query), listed, list)
+        found: list[Json] = []
+        while True:
+            page = self._road.get(path, after=after, **query)
+            found += part(page, listed, list)
+            if page.get("next") is None:
+                return found
+            after = page["next"]
 
     def health(self) -> Json:
         """Says that the server lives."""

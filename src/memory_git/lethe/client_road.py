@@ -46,9 +46,9 @@ class Road:
         """Gives the object that a GET answers."""
         return content_of(self._again("GET", path, query=query), dict)
 
-    def rows(self, path: str) -> list[Json]:
+    def rows(self, path: str, **query: Any) -> list[Json]:
         """Gives the array that a GET answers."""
-        return content_of(self._again("GET", path), list)
+        return content_of(self._again("GET", path, query=query), list)
 
     def plan(self, path: str, body: Json, query: Mapping[str, Any] | None = None) -> Json:
         """Gives the object that a POST answers which only reads."""

@@ -62,8 +62,8 @@ class Lethe(Protocol):
         """Creates a ref at a changeset; the same again is the same ref. Clash `ref_exists`, NotAllowed `protected_ref`."""
         ...
 
-    def list_refs(self, project_id: str) -> list[Json]:
-        """Gives all refs, by name."""
+    def list_refs(self, project_id: str, *, after: str = "", limit: int | None = None) -> list[Json]:
+        """Gives the refs beyond the name `after`, by name, all or so many."""
         ...
 
     def resolve_ref(self, project_id: str, ref_name: str, at: str | None = None) -> Json:
@@ -289,13 +289,13 @@ class Lethe(Protocol):
         """Erases a memory and its lineage through every version, for good. {redaction_id, memory_ids, versions, ops, events, …, at}."""
         ...
 
-    def list_redactions(self, project_id: str) -> list[Json]:
-        """Gives the redactions of a project, oldest first."""
+    def list_redactions(self, project_id: str, *, after: int = 0, limit: int | None = None) -> list[Json]:
+        """Gives the redactions of a project beyond seq `after`, oldest first, all or so many."""
         ...
 
     # the store itself
-    def list_advances(self, project_id: str) -> list[Json]:
-        """Gives the protected advances: {advance_id, ref_name, from_head, to_head, proposal_id, strategy, nonce, …, at}."""
+    def list_advances(self, project_id: str, *, after: int = 0, limit: int | None = None) -> list[Json]:
+        """Gives the protected advances beyond seq `after`, oldest first, all or so many: {seq, advance_id, ref_name, from_head, to_head, proposal_id, strategy, nonce, …, at}."""
         ...
 
     def verify(self, project_id: str, progress: Callable[[str, int, int], None] | None = None) -> Json:

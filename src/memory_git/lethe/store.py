@@ -209,10 +209,12 @@ class LetheStore:
             Turn(project_id, ref_name),
         )
 
-    def list_refs(self, project_id: str) -> list[Json]:
-        """Gives all refs, by name."""
+    def list_refs(self, project_id: str, *, after: str = "", limit: int | None = None) -> list[Json]:
+        """Gives the refs beyond the name `after`, by name, all or so many."""
+        most = _most(limit)
         with self._view(project_id) as view:
-            return [refs.shown_ref(row) for row in lethe_history.list_refs(view.connection, project_id)]
+            rows = lethe_history.list_refs(view.connection, project_id, after, most)
+            return [refs.shown_ref(row) for row in rows]
 
     def resolve_ref(self, project_id: str, ref_name: str, at: str | None = None) -> Json:
         """Gives a ref, with the head it has, or had."""
@@ -223,7 +225,7 @@ class LetheStore:
         self, project_id: str, ref_name: str, *, after: int = 0, limit: int | None = None
     ) -> list[Json]:
         """Gives the moves of a ref beyond one, oldest first."""
-        most = lethe_history.ALL_ROWS if limit is None else history.check_limit(limit, MAX_EVENTS)
+        most = _most(limit)
         with self._view(project_id) as view:
             refs.require_ref(view, ref_name)
             moves = lethe_history.ref_log_after(view.connection, project_id, ref_name, after, most)
@@ -645,18 +647,20 @@ class LetheStore:
         self._database.scrub()
         return redaction.shown_redaction(row)
 
-    def list_redactions(self, project_id: str) -> list[Json]:
-        """Gives the redactions of a project, oldest first."""
+    def list_redactions(self, project_id: str, *, after: int = 0, limit: int | None = None) -> list[Json]:
+        """Gives the redactions of a project beyond seq `after`, oldest first, all or so many."""
+        most = _most(limit)
         with self._view(project_id) as view:
-            rows = lethe_redaction.list_redactions(view.connection, project_id)
+            rows = lethe_redaction.list_redactions(view.connection, project_id, after, most)
             return [redaction.shown_redaction(row) for row in rows]
 
     # the store itself
 
-    def list_advances(self, project_id: str) -> list[Json]:
-        """Gives the protected advances, oldest first."""
+    def list_advances(self, project_id: str, *, after: int = 0, limit: int | None = None) -> list[Json]:
+        """Gives the protected advances beyond one, oldest first."""
+        most = _most(limit)
         with self._view(project_id) as view:
-            rows = lethe_receipts.list_advances(view.connection, project_id)
+            rows = lethe_receipts.list_advances(view.connection, project_id, after, most)
             return [protected.shown_advance(row) for row in rows]
 
     def verify(self, project_id: str, progress: Callable[[str, int, int], None] | None = None) -> Json:
@@ -731,6 +735,11 @@ class LetheStore:
             "schema_version": len(SCHEMA.migrations),
             "at": format_time(self._sources.now()),
         }
+
+
+def _most(limit: int | None) -> int:
+    """Gives how many rows a list may have; None means all."""
+    return lethe_history.ALL_ROWS if limit is None else history.check_limit(limit, MAX_EVENTS)
 
 
 def _heads_of_copy(file: Path) -> dict[str, dict[str, str]]:

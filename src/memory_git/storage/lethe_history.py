@@ -216,9 +216,14 @@ def get_ref(connection: Connection, project_id: str, ref_name: str) -> RefRow | 
     return RefRow(*found) if found else None
 
 
-def list_refs(connection: Connection, project_id: str) -> list[RefRow]:
-    """Gives all refs of a project, by name."""
-    rows = connection.rows(f"SELECT {_REF} FROM ref WHERE project_id = ? ORDER BY ref_name", (project_id,))
+def list_refs(
+    connection: Connection, project_id: str, after: str = "", limit: int = ALL_ROWS
+) -> list[RefRow]:
+    """Gives the refs of a project beyond a name, by name."""
+    rows = connection.rows(
+        f"SELECT {_REF} FROM ref WHERE project_id = ? AND ref_name > ? ORDER BY ref_name LIMIT ?",
+        (project_id, after, limit),
+    )
     return [RefRow(*row) for row in rows]
 
 

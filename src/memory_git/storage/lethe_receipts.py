@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass
 
 from memory_git.storage.connection import Connection
+from memory_git.storage.lethe_history import ALL_ROWS
 
 _ADVANCE = "project_id, seq, advance_id, ref_name, from_head, to_head, proposal_id, nonce, envelope_wire, proposal_state, at"
 _ASSEMBLY = "project_id, session_key, seq, assembly_id, body, body_digest, verdict, note, created_at"
@@ -110,11 +111,13 @@ def put_advance(connection: Connection, row: AdvanceRow) -> None:
     )
 
 
-def list_advances(connection: Connection, project_id: str) -> list[AdvanceRow]:
-    """Gives the moves of protected refs, oldest first."""
+def list_advances(
+    connection: Connection, project_id: str, after: int = 0, limit: int = ALL_ROWS
+) -> list[AdvanceRow]:
+    """Gives the moves of protected refs beyond one, oldest first."""
     rows = connection.rows(
-        f"SELECT {_ADVANCE} FROM memory_protected_ref_advances WHERE project_id = ? ORDER BY seq",
-        (project_id,),
+        f"SELECT {_ADVANCE} FROM memory_protected_ref_advances WHERE project_id = ? AND seq > ? ORDER BY seq LIMIT ?",
+        (project_id, after, limit),
     )
     return [AdvanceRow(*row) for row in rows]
 

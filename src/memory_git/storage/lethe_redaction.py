@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
 
 from memory_git.storage.connection import Connection
+from memory_git.storage.lethe_history import ALL_ROWS
 from memory_git.storage.lethe_states import claim_key, erase_words, indexed_key
 
 _REDACTION = "project_id, seq, redaction_id, memory_ids, principal, reason, versions, ops, events, at, redaction_digest"
@@ -37,10 +38,13 @@ def epoch(connection: Connection, project_id: str) -> int:
     )
 
 
-def list_redactions(connection: Connection, project_id: str) -> list[RedactionRow]:
-    """Gives the redactions of a project, oldest first."""
+def list_redactions(
+    connection: Connection, project_id: str, after: int = 0, limit: int = ALL_ROWS
+) -> list[RedactionRow]:
+    """Gives the redactions of a project beyond one, oldest first."""
     rows = connection.rows(
-        f"SELECT {_REDACTION} FROM redaction WHERE project_id = ? ORDER BY seq", (project_id,)
+        f"SELECT {_REDACTION} FROM redaction WHERE project_id = ? AND seq > ? ORDER BY seq LIMIT ?",
+        (project_id, after, limit),
     )
     return [RedactionRow(*row) for row in rows]
 

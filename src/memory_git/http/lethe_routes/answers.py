@@ -302,6 +302,7 @@ class Advances(TypedDict):
     """The protected advances."""
 
     advances: list[Object]
+    next: NotRequired[int]
 
 
 class Verification(TypedDict):

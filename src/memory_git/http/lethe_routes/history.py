@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memory_git.http.forms import After, Project, RefQuery, UpTo200, UpTo1000
+from memory_git.http.forms import After, Project, RefAfter, RefQuery, UpTo200, UpTo1000
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import requests as bodies
-from memory_git.http.lethe_routes.parts import Reader, Store, router
+from memory_git.http.lethe_routes.parts import Reader, Store, page_of, router
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
 from memory_git.http.strict import CREATE_BYTES
@@ -80,9 +80,11 @@ def create_branch(lethe: Store, project: Project, body: bodies.BranchRequest) ->
 
 
 @routes.get("/{project}/refs", responses=answers(list[shapes.Ref]))
-def list_refs(lethe: Store, project: Project) -> JsonAnswer:
-    """Gives all refs, by name."""
-    return JsonAnswer(lethe.list_refs(project))
+def list_refs(
+    lethe: Store, project: Project, after: RefAfter = "", limit: UpTo1000 | None = None
+) -> JsonAnswer:
+    """Gives the refs by name, beyond the name `after`; all of them, or so many."""
+    return JsonAnswer(lethe.list_refs(project, after=after, limit=limit))
 
 
 @routes.get("/{project}/refs/resolve", responses=answers(shapes.Ref))
@@ -96,9 +98,7 @@ def ref_log(
     lethe: Store, project: Project, name: RefQuery, after: After = 0, limit: UpTo1000 = 1000
 ) -> JsonAnswer:
     """Gives a page of the moves of a ref, oldest first; `next` is the `after` of the following one."""
-    moves = lethe.ref_log(project, name, after=after, limit=limit)
-    more = {"next": moves[-1]["seq"]} if len(moves) == limit else {}
-    return JsonAnswer({"moves": moves, **more})
+    return JsonAnswer(page_of("moves", lethe.ref_log(project, name, after=after, limit=limit), limit))
 
 
 @routes.post("/{project}/refs/advance", responses=answers(shapes.Ref, 409, 413))
@@ -153,9 +153,9 @@ def authors(lethe: Store, project: Project, head: str, without: str) -> JsonAnsw
 
 
 @routes.get("/{project}/advances", responses=answers(shapes.Advances))
-def list_advances(lethe: Store, project: Project) -> JsonAnswer:
-    """Gives the protected advances."""
-    return JsonAnswer({"advances": lethe.list_advances(project)})
+def list_advances(lethe: Store, project: Project, after: After = 0, limit: UpTo1000 = 1000) -> JsonAnswer:
+    """Gives a page of the protected advances, oldest first; `next` is the `after` of the following one."""
+    return JsonAnswer(page_of("advances", lethe.list_advances(project, after=after, limit=limit), limit))
 
 
 @routes.get("/{project}/verification", responses=answers(shapes.Verification))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from memory_git.http.forms import Project, UpTo1000
+from memory_git.http.forms import After, Project, UpTo1000
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import requests as bodies
-from memory_git.http.lethe_routes.parts import Reader, Store, router
+from memory_git.http.lethe_routes.parts import Reader, Store, page_of, router
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
 from memory_git.http.strict import CREATE_BYTES
@@ -107,6 +107,6 @@ def redact(lethe: Store, project: Project, body: bodies.RedactRequest) -> JsonAn
 
 
 @routes.get("/{project}/redactions", responses=answers(shapes.Object))
-def list_redactions(lethe: Store, project: Project) -> JsonAnswer:
-    """Gives the redactions of a project, oldest first."""
-    return JsonAnswer({"redactions": lethe.list_redactions(project)})
+def list_redactions(lethe: Store, project: Project, after: After = 0, limit: UpTo1000 = 1000) -> JsonAnswer:
+    """Gives a page of the redactions of a project, oldest first; `next` is the `after` of the following one."""
+    return JsonAnswer(page_of("redactions", lethe.list_redactions(project, after=after, limit=limit), limit))

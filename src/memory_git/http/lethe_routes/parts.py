@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
 
@@ -38,6 +39,11 @@ async def _audience(reader: forms.Reader = None, visibility: forms.Visibilities 
             f"is one of {', '.join(VISIBILITIES)}" if reader else "is empty",
         )
     return Audience(reader, opened)
+
+
+def page_of(name: str, rows: Sequence[Mapping[str, Any]], limit: int) -> dict[str, Any]:
+    """Gives a page of numbered rows under a name; a full one says with `next` where the following one begins."""
+    return {name: rows, **({"next": rows[-1]["seq"]} if len(rows) == limit else {})}
 
 
 def _unfit(name: str, rule: str) -> Invalid:
