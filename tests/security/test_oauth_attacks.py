@@ -17,12 +17,17 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 from gate_world import PROJECT
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from oauth_world import BACK, OAuthWorld, answered, served
+from postgres_server import Schemas
 
 from memory_git.charon.limits import LimitSettings
 from memory_git.charon.oauth_documents import Documents, is_public
 from memory_git.domain.errors import Invalid
 from memory_git.domain.redirects import fits, redirect_fault
+from memory_git.storage.charon_schema import CHARON_SCHEMA
+from memory_git.storage.lethe_schema import SCHEMA
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -479,6 +484,26 @@ def test_the_setting_narrows_what_clients_may_have(tmp_path: Path) -> None:
         assert house.tokens(client)["scope"] == "memory.propose memory.read memory.search"
 
 
+def test_on_postgresql_codes_rotate_replays_end_and_people_let_go(tmp_path: Path, schemas: Schemas) -> None:
+    urls = {"database_url": schemas.new(CHARON_SCHEMA), "lethe_database_url": schemas.new(SCHEMA)}
+    with served(tmp_path / "data", **urls) as house:
+        client = house.client()
+        code = house.code(client)
+        first = client.token(code=code).json()
+        second = client.refresh(first["refresh_token"]).json()
+        assert house.calls(second["access_token"]).status_code == 200
+        assert told(client.refresh(first["refresh_token"])) == (400, "invalid_grant")
+        assert house.calls(second["access_token"]).status_code == 401
+        other = house.tokens(house.client(), agent="ann-notes")
+        held = [
+            item
+            for item in house.world.gate.oauth_connections(house.world.caller("ann"))
+            if not item["revoked_at"]
+        ]
+        house.world.gate.oauth_disconnect(house.world.caller("ann"), held[0]["grant_id"])
+        assert house.calls(other["access_token"]).status_code == 401
+
+
 def test_no_secret_of_oauth_stands_in_the_database_or_the_ledger(tmp_path: Path) -> None:
     with served(tmp_path / "data") as house:
         client = house.client()
@@ -635,3 +660,56 @@ def test_a_document_that_is_not_what_it_should_be_is_no_client(tmp_path: Path, f
         with pytest.raises(Invalid) as refused:
             documents.get(f"{url}/client.json")
     assert refused.value.code == "invalid_client"
+
+
+# whatever is sent
+
+
+WORDS = st.one_of(
+    st.text(max_size=40),
+    st.sampled_from(["code", "S256", BACK, "memory.read", "\ud800", "\x00", "https://[", "a" * 5000]),
+)
+PARAMS = st.dictionaries(
+    st.sampled_from(
+        ["client_id", "redirect_uri", "response_type", "scope", "state", "code", "code_verifier", "code_challenge", "grant_type",
+         "code_challenge_method", "resource", "refresh_token", "token", "request", "x"]
+    ),
+    WORDS,
+)  # fmt: skip
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def encoded(params: dict[str, str]) -> bytes:
+    return urlencode(params, errors="surrogatepass").encode()
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(params=PARAMS, name=st.booleans())
+def test_no_form_or_query_gets_a_server_error_or_sends_people_away(
+    house: OAuthWorld, params: dict[str, str], name: bool
+) -> None:
+    if name:
+        params = {**params, "client_id": "client_unknown"}
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    for path in ("/oauth/token", "/oauth/revoke"):
+        answer = httpx.post(f"{house.url}{path}", content=encoded(params), headers=headers)
+        assert answer.status_code in (200, 400, 401, 413), answer.text
+        assert answer.status_code == 200 or answer.json()["error"]
+    asked = httpx.get(f"{house.url}/oauth/authorize?{encoded(params).decode()}")
+    assert (asked.status_code in (400, 413, 414), "location" in asked.headers) == (True, False)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(metadata=JSON, uris=st.lists(WORDS, max_size=3))
+def test_no_registration_gets_a_server_error(house: OAuthWorld, metadata: Any, uris: list[str]) -> None:
+    body = {**metadata, "redirect_uris": uris} if isinstance(metadata, dict) else metadata
+    answer = httpx.post(f"{house.url}/oauth/register", content=json.dumps(body).encode())
+    assert answer.status_code in (201, 400), answer.text
+    assert answer.status_code == 201 or answer.json()["error"] in (
+        "invalid_client_metadata",
+        "invalid_redirect_uri",
+    )

@@ -32,6 +32,19 @@ MCP_PATH, API_PATH = "/mcp", "/api/v1"
 _RESOURCE_METADATA = "/.well-known/oauth-protected-resource"
 _SERVER_METADATA = "/.well-known/oauth-authorization-server"
 _UNSTORED = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+_CODES = frozenset(
+    [
+        "invalid_request",
+        "invalid_client",
+        "invalid_grant",
+        "invalid_scope",
+        "invalid_target",
+        "unsupported_grant_type",
+        "invalid_redirect_uri",
+        "invalid_client_metadata",
+    ]
+)
+_UNFIT = {"/oauth/register": "invalid_client_metadata"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -205,9 +218,10 @@ def _status(refusal: Refused) -> int:
 
 
 def _problem(request: Request, refusal: Refused, status: int) -> Response:
-    """Gives an error in the form of RFC 6749."""
+    """Gives an error in the form of RFC 6749: a refusal that it has no code for is the request's own fault."""
     request.scope["problem_code"] = refusal.code
-    code = {503: "temporarily_unavailable", 429: "temporarily_unavailable"}.get(status, refusal.code)
+    code = refusal.code if refusal.code in _CODES else _UNFIT.get(request.url.path, "invalid_request")
+    code = "temporarily_unavailable" if status in (429, 503) else code
     headers = {"Retry-After": str(refusal.facts.get("retry_after_s", 1))} if status in (429, 503) else {}
     return _json({"error": code, "error_description": refusal.message}, status, headers)
 
