@@ -158,7 +158,7 @@ def strays(output: Output, world: PolicyWorld, who: str, at: Any, text: str) -> 
         known, reached = known | {WORK}, reached | {WORK}
     names = [name for ref, name in world.refs.items() if ref not in known]
     names += [item.changeset_id for item in world.planted if item.ref not in reached and item != at]
-    if who not in SEES_PROPOSAL and output.about != "proposal":
+    if who not in SEES_PROPOSAL and output.about != "proposal" and at != KEPT:
         names.append(world.proposal_id)
     if who not in {"one", "ann"} and output.about != "manifest":
         names.append(world.manifest_id)

@@ -41,6 +41,8 @@ class Person:
     grant: str
     """exact, wildcard or none."""
     refs: tuple[str, ...] = ()
+    granted: frozenset[str] = frozenset()
+    """What the grant alone holds, where the token holds less."""
 
 
 PEOPLE = {
@@ -52,12 +54,21 @@ PEOPLE = {
         Person("two", "agent", "propose", READS | WRITES, "exact"),
         Person("guest", "agent", "readonly", READS, "exact", (WORK, "refs/topics/*")),
         Person("finder", "agent", "readonly", frozenset({"memory.search"}), "exact"),
+        Person(
+            "thin",
+            "agent",
+            "propose",
+            frozenset({"memory.search"}),
+            "exact",
+            ("refs/*",),
+            granted=READS | WRITES,
+        ),
         Person("wild", "agent", "readonly", READS, "wildcard"),
         Person("away", "agent", "write", frozenset(), "none"),
         Person("nobody", "human", "review", frozenset(), "none"),
     )
 }
-"""`one` wrote everything; `away` administers another project and has no grant on this one."""
+"""`one` wrote everything; `thin` may read all refs and holds a token that only searches; `away` administers another project and has no grant on this one."""
 READERS = {
     MAIN: {"ann", "bob", "one", "two", "guest", "wild"},
     WORK: {"one", "guest"},
@@ -68,7 +79,8 @@ READERS = {
 }
 """Who may read what only this ref reaches: shared by all who read; else its owner or maker, a grant that names it, and the
 reviewers and the originator for a proposal's."""
-SEARCHERS = {**READERS, MAIN: READERS[MAIN] | {"finder"}}
+SEARCHERS = {ref: people | {"thin"} for ref, people in READERS.items()}
+SEARCHERS[MAIN] = SEARCHERS[MAIN] | {"finder"}
 SEES_PROPOSAL = {"one", "ann", "bob", "guest"}
 """The originator, the reviewers, and who may read the branch that it stands on."""
 OPEN_TO = {"exact": {"internal", "shared", "public"}, "wildcard": {"shared", "public"}, "none": set()}
@@ -114,7 +126,9 @@ class PolicyWorld:
         self.gate.init_project(operator, OTHER)
         for person in PEOPLE.values():
             self._grant(operator, person)
-            self.tokens[person.name] = self.gate.mint_obol(operator, person.name, project=PROJECT)["token"]
+            held = sorted(person.scopes) if person.granted else None
+            minted = self.gate.mint_obol(operator, person.name, project=PROJECT, scopes=held)
+            self.tokens[person.name] = minted["token"]
         self._plant()
 
     def caller(self, who: str, surface: str = "mcp") -> Caller:
@@ -153,7 +167,7 @@ class PolicyWorld:
         elif person.grant == "wildcard":
             self.gate.grant(operator, person.name, "*")
         elif person.grant == "exact":
-            scopes = sorted(person.scopes)
+            scopes = sorted(person.granted or person.scopes)
             self.gate.grant(operator, person.name, PROJECT, scopes=scopes, refs=person.refs)
 
     def _plant(self) -> None:

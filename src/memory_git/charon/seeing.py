@@ -1,7 +1,7 @@
 """Whose proposals and conflicts a caller may see (6-charon, reading).
 
 1. A proposal is seen by its originator, by who may review or merge in the project, and by who may read its source ref:
-   what isn't accepted yet is no more open than the branch that it stands on.
+   what isn't accepted yet is no more open than the branch that it stands on. A token that may not read sees none of another's.
 2. A conflict is seen with a proposal that meets it. Of what may not be seen, not even the count is told.
 """
 
@@ -29,7 +29,7 @@ def sees(house: House, passage: Passage, row: ProposalRow) -> bool:
     return (
         sees_all(passage)
         or row.originator == passage.principal_id
-        or may_read(house, passage, row.source_ref)
+        or (passage.may("memory.read") and may_read(house, passage, row.source_ref))
     )
 
 
