@@ -93,7 +93,7 @@ def serving(folder: Path, *, sessions: bool) -> Iterator[str]:
     transport = {"stateless_http": False, "event_store": Events(), "retry_interval": 100} if sessions else {}
     app = Bearing(application(server, **transport), token)
     try:
-        with running(app) as where:
+        with running(app, on_stop=gate.feed.close) as where:
             yield f"{where.url}/mcp"
     finally:
         gate.close()
@@ -212,6 +212,18 @@ def _progress(server: MemoryServer) -> None:
 
     for name in ("test_tool_with_logging", "test_logging_tool"):
         server.add_tool(log, name, description="Logs to the client.", structured_output=False)
+
+    @server.tool("test_trigger_tool_change", description="Says that tools changed.", structured_output=False)
+    async def tool_change(ctx: Ctx) -> str:
+        await ctx.notify_tools_changed()
+        return "done"
+
+    @server.tool(
+        "test_trigger_prompt_change", description="Says that prompts changed.", structured_output=False
+    )
+    async def prompt_change(ctx: Ctx) -> str:
+        await ctx.notify_prompts_changed()
+        return "done"
 
     @server.tool("test_reconnection", description="Ends its stream midway.", structured_output=False)
     async def reconnection(ctx: Ctx) -> str:

@@ -1,7 +1,6 @@
 """The MCP server over a gate: tools by toolset and scope, resources, prompts, completions (6-charon, MCP).
 
-The gate decides; this face only reads arguments, calls one verb in a thread, and tells the answer. Lists differ by caller, so they
-are cached by nobody; `subscriptions/listen` is not served.
+The gate decides; this face only reads arguments, calls one verb in a thread, and tells the answer. Lists differ by caller, so they are cached by nobody.
 """
 
 from __future__ import annotations
@@ -13,7 +12,13 @@ from typing import Any, TypeVar
 import anyio.to_thread
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.mcpserver import Context, MCPServer
-from mcp_types import CallToolResult, GetPromptResult, InputRequiredResult, Tool
+from mcp_types import (
+    CallToolResult,
+    GetPromptResult,
+    InputRequiredResult,
+    SubscriptionsListenRequestParams,
+    Tool,
+)
 
 from memory_git import __version__
 from memory_git.charon.gate import Caller, Gate
@@ -22,6 +27,7 @@ from memory_git.mcp import tools_history, tools_review, tools_search, tools_work
 from memory_git.mcp.answers import result
 from memory_git.mcp.completions import add_completions
 from memory_git.mcp.errors import protocol_error, refused
+from memory_git.mcp.listening import GatedBus
 from memory_git.mcp.progress import reporting
 from memory_git.mcp.prompts import add_prompts
 from memory_git.mcp.resources import add_resources
@@ -64,15 +70,20 @@ class MemoryServer(MCPServer[Any]):
         toolsets: Callable[[], frozenset[str]],
         **options: Any,
     ) -> None:
+        bus = GatedBus(gate, caller)
         super().__init__(
             NAME,
             title="Memory Git",
             instructions=INSTRUCTIONS,
             version=__version__,
             log_level="WARNING",
-            subscriptions=False,
+            subscriptions=bus,
             cache_hints={name: CacheHint(ttl_ms=0, scope="private") for name in _ANSWERS},
             **options,
+        )
+        # The SDK makes a handler of its own, which nobody could have end its streams.
+        self._lowlevel_server.add_request_handler(
+            "subscriptions/listen", SubscriptionsListenRequestParams, bus.handler
         )
         self.gate = gate
         self.caller = caller
