@@ -440,6 +440,19 @@ def test_a_scope_that_the_token_lacks_is_named(house: OAuthWorld) -> None:
     assert 'error="insufficient_scope", scope="memory.commit"' in answer.headers["www-authenticate"]
 
 
+def test_a_client_commits_over_the_api_by_the_quick_road_too(house: OAuthWorld) -> None:
+    client = house.client()
+    with house.person() as person:
+        person.opens(client.address(resource=house.url))
+        code = answered(person.decides(agent="ann-quick"))["code"]
+    token = client.token(code=code, resource=house.url).json()["access_token"]
+    op = {"op_type": "add_memory", "payload": {"content": "by a client"}}
+    body = {"message": "m", "ops": [op], "read_head": True}
+    headers = {"Authorization": f"Bearer {token}"}
+    answer = httpx.post(f"{house.url}/api/v1/projects/{PROJECT}/changesets", json=body, headers=headers)
+    assert (answer.status_code, answer.json()["changeset"]["author_principal"]) == (201, "ann-quick")
+
+
 def test_what_the_person_loses_the_client_loses_at_the_next_call(tmp_path: Path) -> None:
     with served(tmp_path / "data") as house:
         client = house.client()

@@ -58,12 +58,12 @@ class Gate(MemoryVerbs, ProposalVerbs, AdministrationVerbs, OAuthVerbs):
 
     def authenticate(self, bearer: str, surface: str) -> Caller:
         """Gives the caller of an obol, or of an OAuth client's access token; raises Unauthenticated."""
-        if isinstance(bearer, str) and oauth_tokens.is_access_token(bearer):
-            return oauth_tokens.authenticate(self._house, bearer, surface)
-        return obols.authenticate(self._house, bearer, surface)
+        return self.recognise(bearer, surface)[0]
 
     def recognise(self, bearer: str, surface: str) -> tuple[Caller, Identity]:
         """Gives the caller of a token with what holds for it now, for a call that begins at once; raises Unauthenticated."""
+        if isinstance(bearer, str) and oauth_tokens.is_access_token(bearer):
+            return oauth_tokens.recognise(self._house, bearer, surface)
         return obols.recognise(self._house, bearer, surface)
 
     def as_principal(self, principal_id: str, surface: str = "cli") -> Caller:

@@ -24,7 +24,7 @@ from memory_git.charon.caller import Caller
 from memory_git.charon.house import House
 from memory_git.charon.ledger import Call
 from memory_git.charon.obols import caller_of
-from memory_git.charon.standings import OAUTH_MARK
+from memory_git.charon.standings import OAUTH_MARK, Identity
 from memory_git.domain.canonical import hmac_hex, sha256_hex
 from memory_git.domain.errors import Invalid, Unauthenticated, Unavailable
 from memory_git.domain.times import format_time
@@ -109,8 +109,8 @@ def revoke(house: House, params: Mapping[str, str]) -> None:
     _recorded(house, grant, "oauth_revoke", end)
 
 
-def authenticate(house: House, bearer: str, surface: str) -> Caller:
-    """Gives the caller of an access token at a face, or raises Unauthenticated."""
+def recognise(house: House, bearer: str, surface: str) -> tuple[Caller, Identity]:
+    """Gives the caller of an access token at a face with what holds for it now, or raises Unauthenticated."""
     found = _found(house, bearer, "access")
     if found is None:
         raise _unauthenticated(house, surface, "", "the token is absent or not known")
@@ -126,7 +126,7 @@ def authenticate(house: House, bearer: str, surface: str) -> Caller:
         house.standings.require_valid(identity)
     except Unauthenticated as refusal:
         raise _unauthenticated(house, surface, grant.principal_id, refusal.message) from None
-    return caller_of(identity, surface)
+    return caller_of(identity, surface), identity
 
 
 def _of_code(house: House, params: Mapping[str, str], base: str) -> dict[str, Any]:

@@ -34,11 +34,6 @@ _TOKEN = re.compile(r"obol_([0-9a-f]{16})_([0-9a-f]{64})")
 _UNKNOWN = "the token is absent or not known"
 
 
-def authenticate(house: House, bearer: str, surface: str) -> Caller:
-    """Gives the caller of a token, or raises Unauthenticated."""
-    return recognise(house, bearer, surface)[0]
-
-
 def recognise(house: House, bearer: str, surface: str) -> tuple[Caller, Identity]:
     """Gives the caller of a token with what holds for it now, or raises Unauthenticated."""
     found = _TOKEN.fullmatch(bearer) if isinstance(bearer, str) else None
