@@ -5,11 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import httpx
 import pytest
 from gate_world import PROJECT, GateWorld
 
+from memory_git.cli import charon
+from memory_git.cli.program import run
 from memory_git.domain.refused_values import proposed_values
+from memory_git.http.charon_app import create_charon_app
+from memory_git.http.serving import running
 from memory_git.mcp.server import TOOLS, build_server, call
+from memory_git.web.app import create_pages
 
 REASON = "We deploy on Fridays since the audit."
 
@@ -155,3 +161,30 @@ def test_values_are_those_of_texts_that_would_be_active() -> None:
 
 def add(memory_id: str, content: str, **payload: Any) -> dict[str, Any]:
     return {"op_type": "add_memory", "payload": {"memory_id": memory_id, "content": content, **payload}}
+
+
+def test_a_person_reads_it_on_the_page_and_in_the_terminal(
+    world: GateWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = refuse(world)
+    world.gate.create_branch(world.caller("one"), PROJECT, "refs/agents/one/again")
+    ops = [
+        add("x", "Deploys go out on Tuesdays.", kind="fact", fact_key="deploy/day"),
+        add("y", "Deploys go out on Mondays.", kind="fact", fact_key="deploy/day"),
+    ]
+    world.commit("one", ops, ref="refs/agents/one/again")
+    proposal_id = world.propose("one", source_ref="refs/agents/one/again")["proposal_id"]
+    app = create_charon_app(world.gate, pages=create_pages(world.gate))
+    with running(app, on_stop=world.gate.feed.close) as where, httpx.Client(base_url=where.url) as browser:
+        browser.headers["Origin"] = where.url
+        browser.post("/sign-in", data={"token": world.tokens["bob"]})
+        page = browser.get(f"/proposals/{proposal_id}").text
+        for words in ("Proposed before and refused", REASON, refused, "direct contradiction"):
+            assert words in page.replace("_", " ") or words in page
+        monkeypatch.setenv("CHARON_URL", where.url)
+        monkeypatch.setenv("CHARON_TOKEN", world.tokens["bob"])
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(world.folder))
+        assert run(charon.program, ["proposal", "show", proposal_id]) == 0
+    told = capsys.readouterr().out.lower()
+    for words in ("refused before", "we deploy on fridays", "note: direct contradiction"):
+        assert words in told
