@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_git.http.forms import After, Project, RefAfter, RefQuery, UpTo200, UpTo1000
+from memory_git.http.forms import After, Project, RefQuery, UpTo200, UpTo1000
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.lethe_routes import requests as bodies
 from memory_git.http.lethe_routes.parts import Reader, Store, page_of, router
@@ -81,7 +81,7 @@ def create_branch(lethe: Store, project: Project, body: bodies.BranchRequest) ->
 
 @routes.get("/{project}/refs", responses=answers(list[shapes.Ref]))
 def list_refs(
-    lethe: Store, project: Project, after: RefAfter = "", limit: UpTo1000 | None = None
+    lethe: Store, project: Project, after: str = "", limit: UpTo1000 | None = None
 ) -> JsonAnswer:
     """Gives the refs by name, beyond the name `after`; all of them, or so many."""
     return JsonAnswer(lethe.list_refs(project, after=after, limit=limit))
