@@ -1,14 +1,14 @@
-"""The sixteen steps of chapter 11 over real processes, in both shapes, and the ending: killed in the middle of a write, then verified."""
+"""The sixteen steps of chapter 11 over real processes, in both shapes, on both engines, and the ending: killed in the middle of a write, then verified."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import httpx
 import pytest
+from postgres_world import postgres_databases
 
 from memory_git.cli.story.steps import STEPS
 from memory_git.cli.story.tale import Tale, play
@@ -17,12 +17,24 @@ from memory_git.domain.errors import Refused
 from memory_git.interchange.sample import sample_path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-Mode = Literal["split", "embedded"]
 
 
-@pytest.fixture(params=["split", "embedded"])
+@pytest.fixture(
+    params=[
+        pytest.param(("split", "sqlite"), id="split-sqlite"),
+        pytest.param(("embedded", "sqlite"), id="embedded-sqlite"),
+        pytest.param(("split", "postgresql"), id="split-postgresql"),
+        pytest.param(("embedded", "postgresql"), id="embedded-postgresql", marks=pytest.mark.deep),
+    ]
+)
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    with opened(tmp_path / "world", request.param) as world:
+    mode, engine = request.param
+    if engine == "sqlite":
+        with opened(tmp_path / "world", mode) as world:
+            yield world
+        return
+    server = request.getfixturevalue("postgres")
+    with postgres_databases(server) as databases, opened(tmp_path / "world", mode, databases) as world:
         yield world
 
 

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
+from postgres_texts import columns
 from store_world import BRANCH, PROJECT, PROPOSAL, StoreWorld, add, correct, edge
 
 from memory_git.domain.policy import Audience
-from memory_git.storage.postgres_url import DatabaseUrl
 
 WORD = "xylographic"
 """No other text of these tests holds it."""
@@ -74,24 +73,7 @@ def traces(world: StoreWorld) -> list[str]:
         return sorted(
             path.name for path in folder.rglob("*") if path.is_file() and WORD.encode() in path.read_bytes()
         )
-    return sorted(_columns(world.path))
-
-
-def _columns(url: str) -> Iterator[str]:
-    parsed = DatabaseUrl.parse(url, "none")
-    with psycopg.connect(parsed.conninfo) as connection:
-        tables = connection.execute(
-            "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = %s"
-            " AND data_type IN ('text', 'bytea', 'jsonb', 'json', 'tsvector', 'ARRAY')",
-            (parsed.schema,),
-        ).fetchall()
-        assert len(tables) > 40
-        for table, column in tables:
-            query = f'SELECT "{column}" FROM "{parsed.schema}"."{table}"'
-            for (value,) in connection.execute(query):
-                raw = value if isinstance(value, bytes) else str(value).encode()
-                if WORD.encode() in raw:
-                    yield f"{table}.{column}"
+    return sorted({column for column, value in columns(world.path) if WORD.encode() in value})
 
 
 def test_the_word_is_there_before(world: StoreWorld) -> None:

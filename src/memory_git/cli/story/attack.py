@@ -17,7 +17,7 @@ from memory_git.domain.ids import SHARED_MAIN
 from memory_git.lethe.protocol import Json
 from memory_git.storage.lethe_receipts import list_nonces
 from memory_git.storage.lethe_schema import SCHEMA
-from memory_git.storage.sqlite import Database
+from memory_git.storage.opening import open_database
 
 FOREIGN_KEY = MergeKeys((("", "a key that this store was never given, long enough"),))
 
@@ -91,7 +91,7 @@ def _direct(tale: Tale, how: str, mine: Json, head: str) -> Any:
 
 
 def _traces(tale: Tale) -> Json:
-    database = Database.open(tale.world.data / "lethe.db", SCHEMA, read_only=True)
+    database = open_database(tale.world.store_place, SCHEMA, read_only=True)
     try:
         with database.read() as connection:
             return {

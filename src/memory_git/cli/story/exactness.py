@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import apsw
-
 from memory_git.cli.story.beginning import CACHE
+from memory_git.cli.story.databases import flip_record_byte
 from memory_git.cli.story.expect import StepFailed, expect, expect_equal
 from memory_git.cli.story.tale import Tale
 from memory_git.cli.story.world import PROJECT, World, canonical, copied, release
@@ -134,9 +131,7 @@ def _commit_many(tale: Tale) -> None:
 
 
 def _fails_with_a_flipped_byte(copy: World, tale: Tale, manifest_id: str) -> None:
-    kept = copy.directory / "kept.db"
-    shutil.copy(copy.data / "lethe.db", kept)
-    flip_record_byte(copy.data / "lethe.db", CACHE)
+    flip_record_byte(copy.store_place, CACHE)
     copy.start()
     try:
         try:
@@ -147,20 +142,7 @@ def _fails_with_a_flipped_byte(copy: World, tale: Tale, manifest_id: str) -> Non
             raise StepFailed("a record with a flipped byte was reproduced")
     finally:
         copy.stop()
-        kept.replace(copy.data / "lethe.db")
-
-
-def flip_record_byte(database: Path, memory_id: str) -> None:
-    """Changes one byte in every stored version of a memory, behind the store's back."""
-    connection = apsw.Connection(str(database))
-    versions: Any = connection.execute(
-        "SELECT id, body FROM version WHERE memory_id = ?", (memory_id,)
-    ).fetchall()
-    for row, body in versions:
-        at = body.index(b'"content":"') + len(b'"content":"')
-        flipped = body[:at] + bytes([body[at] ^ 1]) + body[at + 1 :]
-        connection.execute("UPDATE version SET body = ? WHERE id = ?", (flipped, row))
-    connection.close()
+        flip_record_byte(copy.store_place, CACHE)
 
 
 def _says_what_is_redacted(copy: World, tale: Tale, manifest_id: str, first: Json) -> str:
@@ -184,6 +166,8 @@ def _says_what_is_redacted(copy: World, tale: Tale, manifest_id: str, first: Jso
         expect(world.store.verify(PROJECT)["ok"], "the store verifies after the redaction")
     finally:
         copy.stop()
-    raw = b"".join(path.read_bytes() for path in copy.data.glob("lethe.db*"))
-    expect(b"The seat map is cached for" not in raw, "no trace of the erased text is in the files")
+    expect(
+        b"The seat map is cached for" not in copy.raw_store(),
+        "no trace of the erased text is in the store's files or tables",
+    )
     return CACHE

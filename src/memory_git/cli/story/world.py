@@ -1,7 +1,7 @@
 """The world of the story: a disposable directory, the processes in it, and who may act.
 
 `split` runs Lethe and Charon as two servers, `embedded` Charon with the store inside. A world can be copied by backup and restore: the
-copy is another directory with servers of its own.
+copy is another directory with servers of its own. Its databases are files of the directory, unless others are given.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -24,6 +25,7 @@ import httpx
 
 from memory_git.charon.keys import Keys
 from memory_git.cli.story.actors import Agent, Operator, Person
+from memory_git.cli.story.databases import Databases
 from memory_git.cli.story.expect import StepFailed
 from memory_git.lethe.client import LetheClient
 from memory_git.lethe.protocol import Lethe
@@ -47,6 +49,7 @@ class World:
     directory: Path
     mode: Mode
     tokens: dict[str, str] = field(default_factory=dict)
+    databases: Databases | None = None
     lethe_port: int = 0
     charon_port: int = 0
     _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -58,6 +61,17 @@ class World:
     def data(self) -> Path:
         """The directory of both databases and the keys."""
         return self.directory / "data"
+
+    @property
+    def store_place(self) -> Path | str:
+        """Where the store's database is."""
+        return self.databases.store if self.databases else self.data / "lethe.db"
+
+    def raw_store(self) -> bytes:
+        """Gives every byte that is kept of the store, whatever table or file it is in."""
+        if self.databases:
+            return self.databases.raw()
+        return b"".join(path.read_bytes() for path in self.data.glob("lethe.db*"))
 
     @property
     def url(self) -> str:
@@ -76,6 +90,8 @@ class World:
         empty = self.directory / "settings.toml"
         empty.touch()
         kept |= {"MEMORY_GIT_CONFIG": str(empty)}
+        if self.databases:
+            kept |= self.databases.settings
         if self.mode == "split":
             kept |= {"CHARON_UPSTREAM": f"http://127.0.0.1:{self.lethe_port}"}
         return kept
@@ -189,7 +205,7 @@ class World:
             return self._kept(LetheClient(f"http://127.0.0.1:{self.lethe_port}", self.keys.lethe_api))
         from memory_git.lethe.store import LetheStore
 
-        return self._kept(LetheStore.open(self.data / "lethe.db", merge_keys=self.keys.merge))
+        return self._kept(LetheStore.open(self.store_place, merge_keys=self.keys.merge))
 
     def _kept(self, client: C) -> C:
         self._open.append(client)
@@ -205,9 +221,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def opened(directory: Path, mode: Mode) -> Iterator[World]:
+def opened(directory: Path, mode: Mode, databases: Databases | None = None) -> Iterator[World]:
     """Opens a world, its servers running, and ends it with everything in it; step 1 makes the principals."""
-    world = World(directory, mode)
+    world = World(directory, mode, databases=databases)
     directory.mkdir(parents=True, exist_ok=True)
     world.start()
     try:
@@ -239,12 +255,18 @@ def _admit(
 
 def copied(world: World, directory: Path) -> World:
     """Gives a second world with what the first one holds now, made by backup and restore; it is not started."""
-    backup = directory / "backup"
-    backup.mkdir(parents=True)
-    world.operator.run("charon", "backup", "--out", str(backup), "--with-keys")
+    directory.mkdir(parents=True)
     copy = World(directory, world.mode, dict(world.tokens))
     if world.mode == "split":
         copy.lethe_port = free_port()
+    if world.databases:
+        copy.databases = world.databases.copied()
+        for name in ("keys", "anchor"):
+            shutil.copytree(world.data / name, copy.data / name)
+        copy.operator.run("charon", "restore", "--in-place")
+        return copy
+    backup = directory / "backup"
+    world.operator.run("charon", "backup", "--out", str(backup), "--with-keys")
     copy.operator.run("charon", "restore", "--from", str(backup), "--anchor", str(world.data / "anchor"))
     return copy
 
