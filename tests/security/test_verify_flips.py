@@ -12,12 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import psycopg
 import pytest
+from postgres_server import Schemas, Server
 from signing import create_signed
 from store_world import BRANCH, KEYS, PROJECT, StoreWorld, add, correct, edge
 
 from memory_git.domain.errors import Corrupt, Refused
 from memory_git.lethe.store import LetheStore
+from memory_git.storage.lethe_schema import SCHEMA
+from memory_git.storage.postgres_url import DatabaseUrl
 
 NOT_COVERED: dict[str, dict[str, str]] = {
     "changeset": {
@@ -86,14 +90,19 @@ def _fill(world: StoreWorld) -> None:
     world.store.redact(PROJECT, "gone", principal="officer", reason="asked for")
 
 
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("flips")
-    store = LetheStore.open(folder / "lethe.db", merge_keys=KEYS)
+def _add_events(place: Path | str) -> None:
+    """Leaves a baseline, which a project has from before its first changeset."""
+    store = LetheStore.open(place, merge_keys=KEYS)
     for name in ("e-1", "e-2"):
         event = {"event_id": name, "event_type": "note", "content": "x y", "memory_id": "m", "actor": "a"}
         store.append_event(PROJECT, event)
     store.close()
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("flips")
+    _add_events(folder / "lethe.db")
     world = StoreWorld(folder)
     _fill(world)
     assert world.faults() == []
@@ -138,7 +147,7 @@ def _flips(value: Any) -> Iterator[Any]:
             yield value[:at] + chr(ord(value[at]) ^ 1) + value[at + 1 :]
 
 
-def _is_found(path: Path) -> bool:
+def _is_found(path: Path | str) -> bool:
     """Decides whether the store refuses to open, to read the project, or finds a fault in it."""
     try:
         store = LetheStore.open(path, merge_keys=KEYS)
@@ -262,6 +271,25 @@ def test_a_word_that_is_missing_from_the_index_is_found(database: Path, tmp_path
     assert _is_found(copy)
 
 
+def test_what_one_changeset_alone_says_of_a_trie_that_it_shares_is_compared(
+    database: Path, tmp_path: Path
+) -> None:
+    """Relationships seldom change, so many changesets name one trie: a node that was met before was not compared again."""
+    missed = []
+    for column in ("memories_row", "memories_digest", "edges_row", "edges_digest", "edges_count"):
+        copy = tmp_path / "copy.db"
+        shutil.copy(database, copy)
+        editing = apsw.Connection(str(copy))
+        row, before = editing.execute(
+            f"SELECT id, {column} FROM changeset ORDER BY id DESC LIMIT 1"
+        ).fetchall()[0]
+        editing.execute(f"UPDATE changeset SET {column} = ? WHERE id = ?", (next(_flips(before)), row))
+        editing.close()
+        if not _is_found(copy):
+            missed.append(column)
+    assert missed == []
+
+
 def test_a_row_that_is_taken_away_is_found(database: Path, tmp_path: Path) -> None:
     missed = []
     for table in TABLES:
@@ -277,3 +305,76 @@ def test_a_row_that_is_taken_away_is_found(database: Path, tmp_path: Path) -> No
         if not _is_found(copy):
             missed.append(table)
     assert missed == []
+
+
+# the same on PostgreSQL, whose tables have a few columns of their own
+
+ON_POSTGRES: dict[str, dict[str, str]] = {
+    "changeset": {"arrived": "by it one process finds what others wrote; no answer rests on it"},
+    "version": {"ordinal": "the last one is of an erased memory, whose ops nobody can do again"},
+}
+APART = {
+    "migration": "which migrations were done; a program refuses another schema than its own",
+    "write_mark": "by it a writer finds after a broken connection whether it was heard; no answer rests on it",
+}
+
+
+@pytest.fixture(scope="module")
+def filled(postgres: Server) -> Iterator[str]:
+    schemas = Schemas(postgres)
+    url = schemas.new(SCHEMA)
+    _add_events(url)
+    world = StoreWorld(url)
+    _fill(world)
+    assert world.faults() == []
+    world.close()
+    yield str(world.path)
+    schemas.drop()
+
+
+def _postgres_columns(connection: psycopg.Connection[Any], schema: str) -> list[tuple[str, str]]:
+    found = connection.execute(
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = %s ORDER BY 1, 2",
+        (schema,),
+    ).fetchall()
+    return [(table, column) for table, column in found if table not in APART]
+
+
+def _flipped(connection: psycopg.Connection[Any], table: str, column: str) -> Iterator[None]:
+    """Flips a byte in the last row that has the column set, and puts it back; yields nothing where none has."""
+    value = f'SELECT ctid, "{column}" FROM "{table}" WHERE "{column}" IS NOT NULL ORDER BY ctid DESC'
+    for place, before in connection.execute(value).fetchall():
+        if before in ("", b"", []):
+            continue
+        after = [before[0] ^ 1, *before[1:]] if isinstance(before, list) else next(_flips(before))
+        write = f'UPDATE "{table}" SET "{column}" = %s WHERE ctid = %s RETURNING ctid'
+        try:
+            (moved,) = connection.execute(write, (after, place)).fetchone() or (None,)
+        except psycopg.errors.UniqueViolation:
+            continue
+        yield
+        connection.execute(write, (before, moved))
+        return
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_a_flipped_byte_is_found_on_postgresql(filled: str) -> None:
+    parsed = DatabaseUrl.parse(filled, SCHEMA.name)
+    missed, never_set = [], []
+    with psycopg.connect(parsed.conninfo, autocommit=True) as connection:
+        columns = _postgres_columns(connection, parsed.schema)
+        assert {table for table, _ in columns} == {*TABLES, "version_words"}
+        for table, column in columns:
+            if column in {**NOT_COVERED.get(table, {}), **ON_POSTGRES.get(table, {})}:
+                continue
+            found = [_is_found(filled) for _ in _flipped(connection, table, column)]
+            if found == [False]:
+                missed.append(f"{table}.{column}")
+            if not found:
+                never_set.append(f"{table}.{column}")
+    assert missed == []
+    assert never_set == []
+    store = LetheStore.open(filled, merge_keys=KEYS)
+    assert store.verify(PROJECT)["faults"] == []
+    store.close()

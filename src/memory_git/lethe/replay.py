@@ -13,7 +13,7 @@ from memory_git.domain import trie
 from memory_git.domain.changeset import DIGEST_VERSION
 from memory_git.domain.errors import Corrupt
 from memory_git.domain.node_store import NodeReader, load
-from memory_git.domain.ops import Op
+from memory_git.domain.ops import OP_TYPES, Op
 from memory_git.domain.projector import Applied, Reach
 from memory_git.domain.record import Edge, Record, record_bytes_sha256
 from memory_git.domain.state_root import edge_key, memory_key, state_root
@@ -35,6 +35,7 @@ from memory_git.lethe.sources import Sources
 from memory_git.lethe.transaction import Transaction
 from memory_git.storage import lethe_history, lethe_nodes, lethe_states
 from memory_git.storage.lethe_history import ChangesetRow
+from memory_git.storage.lethe_redaction import KEPT_OPS
 from memory_git.storage.lethe_schema import row_range
 from memory_git.storage.lethe_states import EdgeRow, VersionRow
 
@@ -179,7 +180,8 @@ class Replay:
         self._memory = MemoryNodes()
         self._steps = Steps(view, self._memory)
         self._roots: dict[str, Roots] = {}
-        self._seen_nodes: set[int] = set()
+        self._seen_nodes: dict[int, int] = {}
+        """node row → a hash of what points to it: whatever else does must say the same."""
         self._seen_versions: set[int] = set()
         self._seen_edges: set[int] = set()
 
@@ -220,6 +222,13 @@ class Replay:
         root = state_root(roots[0].digest, roots[1].digest)
         report.expect(
             root == row.state_root, "changeset", row.changeset_id, "the state root is not what the ops make"
+        )
+        digests = (row.memories_digest, row.edges_digest)
+        report.expect(
+            digests == (roots[0].digest, roots[1].digest),
+            "changeset",
+            row.changeset_id,
+            "the digest of a trie is not what the ops make",
         )
         counts = (row.memories_count, row.edges_count)
         report.expect(
@@ -281,6 +290,10 @@ class Replay:
                     f"{row.changeset_id}/{op.ordinal}",
                     "has no payload and no redaction record",
                 )
+                had_text = op.op_type in OP_TYPES and op.op_type not in KEPT_OPS
+                self._report.expect(
+                    had_text, "op", f"{row.changeset_id}/{op.ordinal}", "is of a type that is never erased"
+                )
                 self._report.checked["redacted op"] += 1
         return kept
 
@@ -304,9 +317,14 @@ class Replay:
 
     def _check_nodes(self, own: Root, stored: Root) -> None:
         """Compares every stored node that was not met before, its undigested part too, with the recomputed trie."""
-        if stored.row in self._seen_nodes or stored == EMPTY:
+        if stored == EMPTY:
             return
-        self._seen_nodes.add(stored.row)
+        told = hash((stored.digest, stored.count))
+        if stored.row in self._seen_nodes:
+            same = self._seen_nodes[stored.row] == told
+            self._report.expect(same, "node", stored.row, "is named with two digests or counts")
+            return
+        self._seen_nodes[stored.row] = told
         self._report.checked["node"] += 1
         node = load(self._view, stored)
         if isinstance(node, trie.Leaf):
