@@ -80,9 +80,7 @@ def create_branch(lethe: Store, project: Project, body: bodies.BranchRequest) ->
 
 
 @routes.get("/{project}/refs", responses=answers(list[shapes.Ref]))
-def list_refs(
-    lethe: Store, project: Project, after: str = "", limit: UpTo1000 | None = None
-) -> JsonAnswer:
+def list_refs(lethe: Store, project: Project, after: str = "", limit: UpTo1000 | None = None) -> JsonAnswer:
     """Gives the refs by name, beyond the name `after`; all of them, or so many."""
     return JsonAnswer(lethe.list_refs(project, after=after, limit=limit))
 
