@@ -76,6 +76,8 @@ def reconcile(
 
 def _mend(house: House) -> list[Json]:
     done: list[Json] = []
+    if not house.recovery_fault:
+        house.journal.copy()
     pending: set[tuple[str, str]] = set()
     with house.database.read() as connection:
         attempts = charon_proposals.intended_attempts(connection)
