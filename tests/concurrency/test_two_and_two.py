@@ -16,7 +16,10 @@ import pytest
 from cli_process import PATIENCE_S, Programs, Served
 from postgres_server import Server
 
+from memory_git.storage import charon_schema, lethe_schema
+
 PROJECT = "demo"
+VERSIONS = [len(lethe_schema.SCHEMA.migrations), len(charon_schema.CHARON_SCHEMA.migrations)]
 MAIN = "refs/shared/main"
 EACH = 12
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -54,7 +57,7 @@ def house(tmp_path: Path, postgres: Server) -> Iterator[House]:
         },
     )
     migrated = programs.run("lethe", "migrate", "--json")
-    assert [item["now"] for item in json.loads(migrated.stdout)["migrated"]] == [1, 4], migrated.stderr
+    assert [item["now"] for item in json.loads(migrated.stdout)["migrated"]] == VERSIONS, migrated.stderr
     with ExitStack() as stack:
         lethes = [stack.enter_context(programs.serving("lethe")) for _ in range(2)]
         charons, tokens = [], {}

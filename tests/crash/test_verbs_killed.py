@@ -25,7 +25,7 @@ READS = {
     "authors", "backup", "detect_conflicts", "diff", "get_assembly", "get_changeset", "get_event", "get_manifest", "health",
     "is_ancestor", "list_advances", "list_assemblies", "list_conflicts", "list_events", "list_projects", "list_redactions",
     "list_refs", "log", "memories", "memory", "memory_history", "merge_base", "plan_cherry_pick", "plan_merge", "plan_rebase",
-    "plan_revert", "prepare_changeset", "ready", "ref_log", "reproduce", "resolve_ref", "search", "verify",
+    "plan_revert", "prepare_changeset", "ready", "records", "ref_log", "reproduce", "resolve_ref", "search", "verify",
 }  # fmt: skip
 """What writes nothing to the database; a backup writes a file of its own."""
 REPEATABLE = {
@@ -65,9 +65,10 @@ class Killer:
         return self._process.stdout.readline().strip()
 
     def close(self) -> None:
-        assert self._process.stdin is not None
+        assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait(30)
+        self._process.stdout.close()
 
 
 @pytest.fixture(scope="module")
