@@ -14,6 +14,7 @@ import apsw
 import pytest
 
 from memory_git.domain.errors import Clash, Unavailable
+from memory_git.storage import writer
 from memory_git.storage.lock import WriterLock
 from memory_git.storage.sqlite import Connection, Database, Schema, SqliteSettings
 
@@ -183,7 +184,8 @@ def test_a_compare_and_swap_has_exactly_one_winner_a_round(database: Database) -
     assert sorted(won) == list(range(40))
 
 
-def test_requests_that_wait_share_one_commit(database: Database) -> None:
+def test_requests_that_wait_share_one_commit(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "BATCH_S", 30.0)
     commits: list[int] = []
     seen_together: list[int] = []
 
