@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Query
 
 from memory_git.http.charon_routes import requests as bodies
-from memory_git.http.charon_routes.parts import By, Limit, TheGate, router
+from memory_git.http.charon_routes.parts import By, Limit, Page, TheGate, router
 from memory_git.http.lethe_routes import answers as shapes
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
@@ -60,7 +60,7 @@ def log(
     project: str,
     *,
     ref: str | None = None,
-    limit: Limit = 20,
+    limit: Page = 20,
     before: str | None = None,
     first_parent: bool = False,
 ) -> JsonAnswer:
@@ -110,7 +110,7 @@ def memories(
     *,
     ref: str | None = None,
     head: str | None = None,
-    limit: Limit = 50,
+    limit: Page = 50,
     after: str | None = None,
     kind: str | None = None,
     status: str | None = None,
@@ -159,7 +159,7 @@ def search(
     query: str,
     ref: str | None = None,
     head: str | None = None,
-    limit: Limit = 20,
+    limit: Page = 20,
 ) -> JsonAnswer:
     """Gives the memories that hold a word of the query, best first."""
     return JsonAnswer(gate.search(caller, project, query, ref=ref, head=head, limit=limit))

@@ -13,6 +13,8 @@ from memory_git.http.limits import bearer
 from memory_git.http.strict import StrictRoute
 
 API_PREFIX = "/api/v1"
+Page = Annotated[int, Query(ge=1, le=200)]
+"""The most that a list of the gate gives at once."""
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memory_git.http.charon_routes import requests as bodies
-from memory_git.http.charon_routes.parts import By, Limit, TheGate, router
+from memory_git.http.charon_routes.parts import By, Page, TheGate, router
 from memory_git.http.lethe_routes.answers import Object
 from memory_git.http.openapi import answers
 from memory_git.http.problems import JsonAnswer
@@ -26,7 +26,7 @@ def list_proposals(
     project: str,
     *,
     status: str | None = None,
-    limit: Limit = 50,
+    limit: Page = 50,
     after: str | None = None,
 ) -> JsonAnswer:
     """Gives a page of proposals."""
